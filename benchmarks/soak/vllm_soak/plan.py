@@ -30,9 +30,7 @@ def parse_duration(text: str) -> float:
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())
     if not found or float(found[1]) <= 0:
-        raise UsageError(
-            f"--duration {text!r} is not a duration", "give a number and a unit, for example 15m or 12h"
-        )
+        raise UsageError(f"--duration {text!r} is not a duration", "give a number and a unit, for example 15m or 12h")
     return float(found[1]) * SECONDS[found[2]]
 
 
@@ -125,16 +123,12 @@ class Plan:
         except ValueError:
             values = None
         if not isinstance(values, dict):
-            raise UsageError(
-                "--engine-args is not a JSON object", """quote it like '{"enforce_eager": true}'"""
-            )
+            raise UsageError("--engine-args is not a JSON object", """quote it like '{"enforce_eager": true}'""")
         return values
 
     def as_json(self) -> dict[str, Any]:
         """The plan as plain JSON values, for the store and the report."""
-        values = {
-            name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()
-        }
+        values = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
         return {**values, "request_rate": "inf" if math.isinf(self.request_rate) else self.request_rate}
 
 
@@ -181,9 +175,7 @@ def check_rounds(plan: Plan) -> None:
         UsageError: Fewer than three rounds, or a request budget below warm-up and three rounds.
     """
     if plan.rounds < FEWEST_ROUNDS:
-        raise UsageError(
-            f"--rounds {plan.rounds} is too few", f"a verdict needs {FEWEST_ROUNDS} rounds or more"
-        )
+        raise UsageError(f"--rounds {plan.rounds} is too few", f"a verdict needs {FEWEST_ROUNDS} rounds or more")
     if plan.max_rounds < plan.rounds:
         raise UsageError(
             f"--max-rounds {plan.max_rounds} is below --rounds {plan.rounds}", "raise it or lower --rounds"
@@ -224,14 +216,8 @@ def check_pairs(plan: Plan) -> None:
     if plan.engine and plan.python:
         raise UsageError("--engine and --python exclude each other", "give one of them")
     if plan.ab and plan.patches != "none":
-        raise UsageError(
-            "--ab and --patches exclude each other", "--ab runs one arm without and one with all patches"
-        )
+        raise UsageError("--ab and --patches exclude each other", "--ab runs one arm without and one with all patches")
     if plan.workload == "shared-prefix" and plan.random_prefix_len == 0:
-        raise UsageError(
-            "--workload shared-prefix needs a prefix", "give --random-prefix-len, for example 64"
-        )
+        raise UsageError("--workload shared-prefix needs a prefix", "give --random-prefix-len, for example 64")
     if plan.workload == "unique" and plan.random_prefix_len:
-        raise UsageError(
-            "--random-prefix-len has no use with --workload unique", "add --workload shared-prefix"
-        )
+        raise UsageError("--random-prefix-len has no use with --workload unique", "add --workload shared-prefix")

@@ -52,9 +52,7 @@ def soak(plan: Plan, console: Console) -> Finished:
     choice = choose(plan.engine, plan.python, plan.driver, on_progress=progress.note)
     console.print(choice.sentence, highlight=False)
     folder = new_run_folder(plan, choice)
-    store = RunStore.create(
-        folder, {**plan.as_json(), "engine_chosen": choice.name, "version": choice.version}
-    )
+    store = RunStore.create(folder, {**plan.as_json(), "engine_chosen": choice.name, "version": choice.version})
     try:
         status = run_experiment(plan, choice, store, folder, progress)
         store.set_status(status)
