@@ -58,7 +58,7 @@ class Plan:
         max_requests: Requests at most for each arm, warm-up included.
         duration: Time at most for the whole run, for example 15m or 12h.
         block_size: KV-cache block size in tokens; raised where the engine demands it.
-        num_gpu_blocks_override: KV-cache blocks; the tiny models default to 2,000, so that the prefix cache fills early.
+        num_gpu_blocks_override: KV-cache blocks; tiny models default to 2,000, so that the prefix cache fills early.
         max_model_len: Longest sequence in tokens; the tiny models default to 2,048.
         watch: Container paths whose length is sampled after every round.
         patches: Patches to apply: none (the engine as released), all, or names.

