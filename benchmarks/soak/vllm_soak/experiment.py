@@ -8,11 +8,12 @@ small blocks, first one leading, then the other, so that a drift of the machine'
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vllm_soak.engines.arm import ArmRunner
 from vllm_soak.plan import FEWEST_ROUNDS, Plan
+from vllm_soak.report.progress import Progress
 from vllm_soak.store.reader import read_run
 from vllm_soak.store.record import MEASURED, WARM_UP, Arm
 from vllm_soak.verdict.judge import judge
@@ -59,13 +60,13 @@ class Experiment:
     Args:
         plan: What to do.
         arms: The arms, in the order of the report.
-        say: Takes a line of progress.
+        progress: Shows what is going on.
     """
 
-    def __init__(self, plan: Plan, arms: Sequence[ArmRunner], say: Callable[[str], None]) -> None:
+    def __init__(self, plan: Plan, arms: Sequence[ArmRunner], progress: Progress) -> None:
         self.plan = plan
         self.arms = list(arms)
-        self.say = say
+        self.progress = progress
         self.budget = Budget(plan, time.monotonic(), plan.seconds)
 
     def run(self, *, interleaved: bool) -> None:
@@ -87,6 +88,7 @@ class Experiment:
 
     def soak(self, group: list[ArmRunner]) -> None:
         """Take one group of arms from start to their last measured round."""
+        self.progress.phase(f"starting {' and '.join(arm.name for arm in group)}")
         for arm in group:
             arm.launch()
         for arm in group:
@@ -103,14 +105,14 @@ class Experiment:
             reasons = [reason for arm in group if (reason := unsettled(self.recorded(arm)))]
             if not reasons:
                 break
-            self.say(f"warm-up goes on: {reasons[0]}")
+            self.progress.note(f"warm-up goes on: {reasons[0]}")
         return index
 
     def measure(self, group: list[ArmRunner], first: int) -> None:
         """Run measured rounds until the answer is clear or the budget is spent."""
         for done in range(self.plan.max_rounds):
             if not self.budget.allows(group):
-                self.say("the budget of requests or time is spent")
+                self.progress.note("the budget of requests or time is spent")
                 return
             if done >= self.plan.rounds and self.clear(group):
                 return
@@ -122,7 +124,7 @@ class Experiment:
         verdict = judge(read_run(self.arms[0].folder))
         open_arms = [arm for arm in verdict.arms if arm.arm in names and arm.outcome is Outcome.INCONCLUSIVE]
         if open_arms:
-            self.say(f"one more round: {open_arms[0].reason}")
+            self.progress.note(f"one more round: {open_arms[0].reason}")
         return not open_arms
 
     def recorded(self, arm: ArmRunner) -> Arm:
@@ -131,13 +133,19 @@ class Experiment:
 
     def round(self, group: list[ArmRunner], index: int, phase: str) -> None:
         """Offer every arm the same work, then settle, sample and walk each."""
+        self.progress.phase(f"{phase} round {index + 1}")
         count = BLOCKS if len(group) > 1 else 1
         for block, size in enumerate(split(self.plan.num_prompts, count)):
             leading = group if (index + block) % 2 == 0 else group[::-1]
             for arm in leading:
-                arm.load(size)
+                arm.load(size, lambda done: self.advance(group, done))
+        self.progress.phase(f"{phase} round {index + 1}: settling, sampling, walking the heap")
         for arm in group:
             arm.finish_round(index, phase)
+
+    def advance(self, group: list[ArmRunner], done: int) -> None:
+        """Show how much of the round's work is done over all arms."""
+        self.progress.advance(sum(arm.loaded for arm in group) + done, self.plan.num_prompts * len(group))
 
 
 def split(total: int, parts: int) -> list[int]:

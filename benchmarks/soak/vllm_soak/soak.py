@@ -21,6 +21,7 @@ from vllm_soak.plan import Plan, check_plan
 from vllm_soak.report.progress import Progress
 from vllm_soak.report.write import print_report, write_reports
 from vllm_soak.store.reader import read_run
+from vllm_soak.store.record import Event
 from vllm_soak.store.writer import RunStore
 from vllm_soak.verdict.judge import judge
 from vllm_soak.verdict.outcome import RunVerdict
@@ -97,27 +98,26 @@ def new_run_folder(plan: Plan, choice: Choice) -> Path:
 def run_experiment(plan: Plan, choice: Choice, store: RunStore, folder: Path, progress: Progress) -> str:
     """Run all arms; return how it ended: `finished`, `interrupted` or `failed`."""
     settings = arm_settings(plan)
-    arms = [arm_runner(plan, choice, setting, store, folder, progress) for setting in settings]
+    arms = [arm_runner(plan, choice, setting, store, folder) for setting in settings]
     interleaved = len(arms) > 1 and in_blocks(plan, choice)
+    began = time.monotonic()
     try:
-        Experiment(plan, arms, progress.note).run(interleaved=interleaved)
+        Experiment(plan, arms, progress).run(interleaved=interleaved)
     except KeyboardInterrupt:
-        store.add_event("", "warning", "interrupted by the user")
+        store.add_event(Event("", time.monotonic() - began, "warning", "interrupted by the user"))
         return "interrupted"
     except EngineError as failure:
-        store.add_event("", "error", str(failure))
+        store.add_event(Event("", time.monotonic() - began, "error", str(failure)))
         progress.note(str(failure))
         return "failed"
     return "finished"
 
 
-def arm_runner(
-    plan: Plan, choice: Choice, setting: ArmSettings, store: RunStore, folder: Path, progress: Progress
-) -> ArmRunner:
+def arm_runner(plan: Plan, choice: Choice, setting: ArmSettings, store: RunStore, folder: Path) -> ArmRunner:
     """Prepare one arm: its row in the store, its target, its workload."""
     store.add_arm(setting.name)
     target, start = build_target(plan, choice, setting, folder)
-    return ArmRunner(setting.name, plan, target, start, store, folder, progress.advance)
+    return ArmRunner(setting.name, plan, target, start, store, folder)
 
 
 def in_blocks(plan: Plan, choice: Choice) -> bool:

@@ -27,7 +27,6 @@ class ArmRunner:
         start: Arguments of the target's `start` command.
         store: Where rows go.
         folder: The run folder.
-        progress: Takes (arm, phase, done, total) while a load runs.
     """
 
     def __init__(
@@ -38,7 +37,6 @@ class ArmRunner:
         start: dict[str, Any],
         store: RunStore,
         folder: Path,
-        progress: Callable[[str, str, int, int], None],
     ) -> None:
         self.name = name
         self.plan = plan
@@ -46,7 +44,6 @@ class ArmRunner:
         self.start = start
         self.store = store
         self.folder = folder
-        self.progress = progress
         self.requests = 0
         self.facts: dict[str, Any] = {}
         self._pieces: list[dict[str, Any]] = []
@@ -64,12 +61,16 @@ class ArmRunner:
             EngineError: The engine did not start.
         """
         self.facts = self._guarded(lambda: self.target.request("start", **self.start))
-        self.store.add_facts(self.name, self.facts)
+        self.store.set_engine(self.name, self.facts)
         with self._probe() as probe:
             self.store.add_patches([PatchRow(arm=self.name, **row) for row in probe.patches()])
 
-    def load(self, count: int) -> None:
+    def load(self, count: int, on_progress: Callable[[int], None]) -> None:
         """Run one block of requests to the end.
+
+        Args:
+            count: Requests of the block.
+            on_progress: Takes the requests of the block completed so far, now and then.
 
         Raises:
             EngineError: The engine died or refused the work.
@@ -77,7 +78,7 @@ class ArmRunner:
         done = self._guarded(
             lambda: self.target.request(
                 "load",
-                on_progress=lambda at, total: self.progress(self.name, "load", at, total),
+                on_progress=lambda done, _: on_progress(done),
                 requests=count,
                 first=self.requests,
                 max_concurrency=self.plan.max_concurrency,
@@ -87,6 +88,11 @@ class ArmRunner:
         )
         self.requests += int(done["requests"])
         self._pieces.append(done)
+
+    @property
+    def loaded(self) -> int:
+        """Requests completed so far in the round under way."""
+        return sum(int(piece["requests"]) for piece in self._pieces)
 
     def finish_round(self, index: int, phase: str) -> None:
         """Record the round, then settle, sample and walk the idle engine.
