@@ -90,9 +90,7 @@ def _snapshot(folder: Path) -> Iterator[sqlite3.Connection]:
     except (sqlite3.Error, KeyError, ValueError, TypeError, IndexError) as error:
         raise _damaged(file, str(error)) from error
     except OSError as error:
-        raise StoreError(
-            f"{file} cannot be read ({error.strerror})", "check its permissions and the disk"
-        ) from error
+        raise StoreError(f"{file} cannot be read ({error.strerror})", "check its permissions and the disk") from error
 
 
 def _find(folder: Path) -> Path:

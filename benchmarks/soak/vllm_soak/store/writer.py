@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from vllm_soak.errors import UsageError
 from vllm_soak.store import schema
 from vllm_soak.store.failure import write_failure
 from vllm_soak.store.lock import FolderLock
+from vllm_soak.store.record import Event
 from vllm_soak.store.row import insert, to_json
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from typing_extensions import Self
 
-    from vllm_soak.store.record import Census, Event, PatchRow, Population, Round, Sample
+    from vllm_soak.store.record import Census, PatchRow, Population, Round, Sample
 
 STATUSES = ("running", "finished", "interrupted", "failed")
 
@@ -42,6 +44,7 @@ class RunStore:
         self._connection = connection
         self._folder_lock = lock
         self._mutex = threading.Lock()
+        self._began = time.monotonic()
 
     @classmethod
     def create(cls, folder: Path, plan: Mapping[str, Any]) -> Self:
@@ -66,9 +69,7 @@ class RunStore:
     @classmethod
     def _create(cls, file: Path, plan: Mapping[str, Any], lock: FolderLock) -> Self:
         if file.exists():
-            raise UsageError(
-                f"{file.parent} already holds a run", "choose another run folder or remove that one"
-            )
+            raise UsageError(f"{file.parent} already holds a run", "choose another run folder or remove that one")
         try:
             connection = _fresh(file, plan)
         except (sqlite3.Error, OSError) as error:
@@ -77,10 +78,10 @@ class RunStore:
         return cls(file, connection, lock)
 
     def add_arm(self, name: str, engine: Mapping[str, Any] | None = None) -> None:
-        """Open an arm; `engine` may come later, with `set_engine`."""
+        """Open an arm; `engine` may come later, with `add_facts`."""
         self._write("INSERT INTO arm (name, engine) VALUES (?, ?)", [name, to_json(engine or {})])
 
-    def set_engine(self, arm: str, engine: Mapping[str, Any]) -> None:
+    def add_facts(self, arm: str, engine: Mapping[str, Any]) -> None:
         """Keep the facts that the target reported when it was ready."""
         self._write("UPDATE arm SET engine = ? WHERE name = ?", [to_json(engine), arm])
 
@@ -107,9 +108,9 @@ class RunStore:
         """Keep what a process reported of its patches."""
         self._insert("patch", rows)
 
-    def add_event(self, row: Event) -> None:
-        """Keep something that happened."""
-        self._insert("event", [row])
+    def add_event(self, arm: str, level: str, text: str) -> None:
+        """Keep something that happened now, to an arm or (empty name) to the run."""
+        self._insert("event", [Event(arm, time.monotonic() - self._began, level, text)])
 
     def set_status(self, status: str) -> None:
         """Say how the run stands: one of `STATUSES`."""

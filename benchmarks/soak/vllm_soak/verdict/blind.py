@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run could not see, said with every verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vllm_soak.store.record import Arm
+
+ALWAYS = (
+    "chains of new objects (a linked list) and objects that are replaced each round grow no container",
+    "native memory is seen as bytes only, never by name",
+    "a cache without a known bound that fills for longer than this run looks like a leak",
+)
+
+
+def blind_spots(arm: Arm, process: str) -> list[str]:
+    """Return what this run could not see of a process, what is always so last."""
+    return [*_unwalked(arm, process), *_partial(arm, process), *_unmeasured(arm, process), *ALWAYS]
+
+
+def _unwalked(arm: Arm, process: str) -> list[str]:
+    walked = any(c.process == process for c in arm.censuses)
+    return [] if walked else ["no census was taken in this process, so its containers are unknown"]
+
+
+def _partial(arm: Arm, process: str) -> list[str]:
+    reasons = dict.fromkeys(c.partial for c in arm.censuses if c.process == process and c.partial)
+    return [f"the census was partial: {reason}" for reason in reasons]
+
+
+def _unmeasured(arm: Arm, process: str) -> list[str]:
+    measured = any("in_use" in s.values for s in arm.samples if s.process == process)
+    return [] if measured else ["bytes in use were not measured in this process"]

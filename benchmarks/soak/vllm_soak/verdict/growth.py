@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for one container: is its growth over the measured rounds a leak?
+
+Each rule looks at the lengths alone and answers with a finding or with None ("not mine"); the first
+that answers decides. A container that no rule claims is no suspect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vllm_soak.verdict.finding import Finding
+from vllm_soak.verdict.outcome import Outcome
+from vllm_soak.verdict.pace import Pace, pace
+
+if TYPE_CHECKING:
+    from vllm_soak.store.record import Population
+    from vllm_soak.verdict.series import Series
+
+FEWEST_ROUNDS = 3
+# Growth below this many entries over all measured rounds is within what a handful of one-off
+# events (a lazy import, a new batch shape, a log line) adds. It is a count, not a rate: one
+# entry per 1,000 requests passes it after 10,000 requests.
+FEWEST_ENTRIES = 10
+# A container that is not steady holds the answer up only while it still adds this much.
+ENTRIES_PER_REQUEST_THAT_MATTER = 1e-3
+# Rounds, of all measured ones, that must have grown for gaps to be an open question.
+MOST_ROUNDS = 2 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What the rules look at.
+
+    Args:
+        series: Length over requests, from the end of warm-up.
+        bound: The greatest possible length, when it is known.
+        bound_reason: How it is known.
+    """
+
+    series: Series
+    bound: int | None = None
+    bound_reason: str = ""
+
+    @property
+    def steps(self) -> list[float]:
+        """Entries added in each round."""
+        return self.series.growth
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that the container was seen to grow or not to grow in."""
+        return len(self.steps)
+
+
+def growth_of(rows: list[Population], series: Series) -> Growth:
+    """Return what the rules look at for a container's rows."""
+    return Growth(series, rows[-1].bound, rows[-1].bound_reason)
+
+
+def judge_growth(growth: Growth) -> Finding | None:
+    """Return the first rule's finding, or None when the container is no suspect."""
+    if is_small(growth):
+        return None
+    for rule in (known_bound, stopped, too_few_rounds, fell, gaps, steady, immaterial, slowing):
+        finding = rule(growth)
+        if finding is not None:
+            return None if finding is NO_SUSPECT else finding
+    return uneven(growth)
+
+
+def is_small(growth: Growth) -> bool:
+    """Whether growth is too small to mean anything."""
+    return growth.series.total < FEWEST_ENTRIES
+
+
+def known_bound(growth: Growth) -> Finding | None:
+    """A cache with a limit that it has not passed is filling, not leaking."""
+    length = growth.series.values[-1]
+    if growth.bound is None or length > growth.bound:
+        return None
+    why = f" ({growth.bound_reason})" if growth.bound_reason else ""
+    return Finding(Outcome.BOUNDED, "known-bound", f"holds {length:,.0f} of at most {growth.bound:,} entries{why}")
+
+
+def stopped(growth: Growth) -> Finding | None:
+    """What grew and then stopped has met its limit."""
+    flat = _flat_tail(growth.steps)
+    if not flat or any(step <= 0 for step in growth.steps[:-flat]):
+        return None
+    return Finding(Outcome.BOUNDED, "stopped", f"grew, then stopped for the last {_count(flat, 'round')}")
+
+
+def too_few_rounds(growth: Growth) -> Finding | None:
+    """Two rounds are no trend."""
+    if growth.rounds >= FEWEST_ROUNDS or any(step <= 0 for step in growth.steps):
+        return None
+    return Finding(
+        Outcome.INCONCLUSIVE,
+        "too-few-rounds",
+        f"grew in every round, but only {_count(growth.rounds, 'round')} can be compared",
+        f"run at least {FEWEST_ROUNDS + 1} measured rounds (--rounds)",
+    )
+
+
+def fell(growth: Growth) -> Finding | None:
+    """What shrinks in between is emptied by someone: no suspect."""
+    return NO_SUSPECT if any(step < 0 for step in growth.steps) else None
+
+
+def gaps(growth: Growth) -> Finding | None:
+    """A round without growth clears a container, unless nearly all others grew."""
+    grew = sum(step > 0 for step in growth.steps)
+    if grew == growth.rounds:
+        return None
+    if grew < MOST_ROUNDS * growth.rounds or growth.rounds < FEWEST_ROUNDS or not _matters(growth):
+        return NO_SUSPECT
+    return Finding(
+        Outcome.INCONCLUSIVE,
+        "gaps",
+        f"grew in {grew} of {growth.rounds} rounds and never shrank",
+        "use larger rounds (--num-prompts), so that every round shows growth or none does",
+    )
+
+
+def steady(growth: Growth) -> Finding | None:
+    """Grew in every round, in proportion to the work, and did not slow down: a leak."""
+    found = pace(growth.series, quantum=1)
+    if found is None or not found.steady:
+        return None
+    return Finding(
+        Outcome.LEAK,
+        "steady-growth",
+        f"grew in each of {growth.rounds} rounds by {_range(growth.steps)} entries; {_pace_text(found)}",
+    )
+
+
+def immaterial(growth: Growth) -> Finding | None:
+    """Unsteady growth that has all but ended does not hold the answer up."""
+    return None if _matters(growth) else NO_SUSPECT
+
+
+def slowing(growth: Growth) -> Finding | None:
+    """Growing ever slower is what caches do: not a leak, and not yet shown to end."""
+    found = pace(growth.series, quantum=1)
+    if found is None or found.ratio >= found.line:
+        return None
+    return Finding(
+        Outcome.INCONCLUSIVE,
+        "slowing",
+        f"grows, but ever more slowly: {_pace_text(found)}",
+        "run more rounds (--max-rounds, --max-requests) until it stops or keeps its pace",
+    )
+
+
+def uneven(growth: Growth) -> Finding:
+    """Grew in every round, but too unevenly to tell a leak from a cache."""
+    return Finding(
+        Outcome.INCONCLUSIVE,
+        "uneven-growth",
+        f"grew in each of {growth.rounds} rounds by {_range(growth.steps)} entries, too uneven to tell",
+        "run more rounds (--max-rounds, --max-requests) or larger ones (--num-prompts)",
+    )
+
+
+# What a rule answers that clears a container for good; compared by identity, never shown.
+NO_SUSPECT = Finding(Outcome.NO_LEAK, "no-suspect", "")
+
+
+def _matters(growth: Growth) -> bool:
+    """Whether the later half of the rounds still adds entries at a rate that matters."""
+    late = len(growth.steps) // 2
+    added, work = sum(growth.steps[late:]), sum(growth.series.spans[late:])
+    return added > ENTRIES_PER_REQUEST_THAT_MATTER * work
+
+
+def _flat_tail(steps: list[float]) -> int:
+    flat = 0
+    for step in reversed(steps):
+        if step != 0:
+            break
+        flat += 1
+    return flat
+
+
+def _pace_text(found: Pace) -> str:
+    return (
+        f"growth per request ended at {found.ratio:.2f} of where it began "
+        f"(at least {found.low:.2f}; steady above {found.line:.2f})"
+    )
+
+
+def _range(steps: list[float]) -> str:
+    low, high = min(steps), max(steps)
+    return f"{low:,.0f}" if low == high else f"{low:,.0f} to {high:,.0f}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on one process: containers first, then bytes, then the two reconciled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vllm_soak.verdict.blind import blind_spots
+from vllm_soak.verdict.bytes import judge_bytes, slope, without
+from vllm_soak.verdict.finding import Finding
+from vllm_soak.verdict.growth import FEWEST_ENTRIES, FEWEST_ROUNDS
+from vllm_soak.verdict.outcome import Outcome, ProcessVerdict
+from vllm_soak.verdict.reconcile import fragmentation, gc_deferred, measured_samples, named_bytes, reconcile
+from vllm_soak.verdict.series import Series, byte_series, measured_rounds, samples_by_round, walked_rounds
+from vllm_soak.verdict.suspects import Judged, judge_containers
+
+if TYPE_CHECKING:
+    from vllm_soak.store.record import Arm
+
+MORE_ROUNDS = f"run at least {FEWEST_ROUNDS} measured rounds to the end (--rounds, --max-requests, --duration)"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a process once its rounds were compared.
+
+    Args:
+        series: Bytes in use.
+        named: Bytes that named containers had grown by, at each point of `series`.
+        rest: Bytes in use without them.
+    """
+
+    arm: Arm
+    process: str
+    judged: list[Judged]
+    series: Series
+    named: list[float]
+    rest: Series
+
+
+def judge_process(arm: Arm, process: str) -> ProcessVerdict:
+    """Return the verdict on one process of an arm."""
+    evidence = gather(arm, process)
+    finding = decide(evidence)
+    unexplained = slope(evidence.rest)
+    return ProcessVerdict(
+        process=process,
+        pid=next((s.pid for s in reversed(arm.samples) if s.process == process), 0),
+        outcome=finding.outcome,
+        rule=finding.rule,
+        reason=finding.reason,
+        suspects=[found for found, _, _ in evidence.judged],
+        slope=slope(evidence.series),
+        reconciliation=reconcile(arm, process, evidence.series, evidence.named),
+        detectable=max(unexplained.high, 0.0) if unexplained else None,
+        blind_spots=blind_spots(arm, process),
+        settle=finding.settle,
+    )
+
+
+def gather(arm: Arm, process: str) -> Evidence:
+    """Compare a process' rounds."""
+    judged, series = judge_containers(arm, process), byte_series(arm, process)
+    named = named_bytes(judged, series)
+    return Evidence(arm, process, judged, series, named, without(series, named))
+
+
+def decide(evidence: Evidence) -> Finding:
+    """Return the first finding, from what needs no further evidence to what rests on all of it."""
+    rules = (too_few_rounds, restarted, leaking, native, not_walked, undecided, deferred, bounded)
+    findings = (rule(evidence) for rule in rules)
+    return next((found for found in findings if found is not None), clean(evidence))
+
+
+def too_few_rounds(evidence: Evidence) -> Finding | None:
+    """Fewer than three complete measured rounds are no trend, whatever they show."""
+    done = len(measured_rounds(evidence.arm))
+    if done >= FEWEST_ROUNDS:
+        return None
+    reason = f"{done} complete measured rounds, and a trend needs {FEWEST_ROUNDS}"
+    return Finding(Outcome.INCONCLUSIVE, "too-few-rounds", reason, MORE_ROUNDS)
+
+
+def restarted(evidence: Evidence) -> Finding | None:
+    """A process that was replaced between rounds began anew: its rounds cannot be compared."""
+    pids = {s.pid for s in samples_by_round(evidence.arm, evidence.process).values()}
+    if len(pids) <= 1:
+        return None
+    reason = f"the process was replaced during the measured rounds ({len(pids)} pids)"
+    return Finding(Outcome.INCONCLUSIVE, "restarted", reason, "find out why it restarted and run again")
+
+
+def leaking(evidence: Evidence) -> Finding | None:
+    """A container leaks: named by its path."""
+    leaks = [(found, why) for found, why, _ in evidence.judged if found.outcome is Outcome.LEAK]
+    if not leaks:
+        return None
+    first, why = leaks[0]
+    more = f" (and {len(leaks) - 1} more)" if len(leaks) > 1 else ""
+    return Finding(Outcome.LEAK, why.rule, f"{first.path}{more} {why.reason}")
+
+
+def native(evidence: Evidence) -> Finding | None:
+    """Bytes that no container explains grow like a leak."""
+    found = judge_bytes(evidence.rest)
+    return found if found is not None and found.outcome is Outcome.LEAK_NATIVE else None
+
+
+def not_walked(evidence: Evidence) -> Finding | None:
+    """Without a census of the measured rounds, containers were not judged at all."""
+    if len(walked_rounds(evidence.arm, evidence.process)) >= FEWEST_ROUNDS:
+        return None
+    reason = "too few censuses of this process, so that its containers could not be compared"
+    remedy = "check that the probe reports from this process (`vllm-soak patches`), and run again"
+    return Finding(Outcome.INCONCLUSIVE, "no-census", reason, remedy)
+
+
+def undecided(evidence: Evidence) -> Finding | None:
+    """A container or the bytes may be growing: more rounds would tell."""
+    for found, why, _ in evidence.judged:
+        if found.outcome is Outcome.INCONCLUSIVE:
+            return Finding(Outcome.INCONCLUSIVE, why.rule, f"{found.path} {why.reason}", why.settle)
+    return judge_bytes(evidence.rest)
+
+
+def deferred(evidence: Evidence) -> Finding | None:
+    """Growth that a collection frees, or that a trim returns."""
+    samples = measured_samples(evidence.arm, evidence.process)
+    return gc_deferred(samples, evidence.series) or fragmentation(samples, evidence.series)
+
+
+def bounded(evidence: Evidence) -> Finding | None:
+    """What grew has met its limit, or has a known one."""
+    for found, why, _ in evidence.judged:
+        if found.outcome is Outcome.BOUNDED:
+            return Finding(Outcome.BOUNDED, why.rule, f"{found.path} {why.reason}")
+    return None
+
+
+def clean(evidence: Evidence) -> Finding:
+    """No container grew in every round, and bytes stay below what this run can detect."""
+    found = slope(evidence.rest)
+    below = f"; a leak above {max(found.high, 0):,.0f} bytes per 1,000 requests would have shown" if found else ""
+    rounds = len(measured_rounds(evidence.arm))
+    reason = f"no container gained {FEWEST_ENTRIES} entries and kept growing over {rounds} rounds{below}"
+    return Finding(Outcome.NO_LEAK, "nothing-grew", reason)

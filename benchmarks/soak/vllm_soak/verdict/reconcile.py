@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the growth in bytes went: named containers, cyclic garbage, the allocator, or unknown."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from vllm_soak.store.record import MEASURED
+from vllm_soak.verdict.finding import Finding
+from vllm_soak.verdict.outcome import Outcome, Reconciliation
+from vllm_soak.verdict.series import samples_by_round
+
+if TYPE_CHECKING:
+    from vllm_soak.store.record import Arm, Sample
+    from vllm_soak.verdict.outcome import Suspect
+    from vllm_soak.verdict.series import Series
+    from vllm_soak.verdict.suspects import Judged
+
+# What a settle gives back after every round is worth a word when it is at least this much.
+FLOOR_BYTES = 1 << 20
+# An allocator keeps some free memory at all times; only beyond this share of what is in use ...
+FLOOR_SHARE = 0.01
+# ... and garbage only when each request leaves some behind, whatever the size of the process.
+FLOOR_PER_REQUEST = 256.0
+
+
+def named_bytes(judged: list[Judged], series: Series) -> list[float]:
+    """Return what named containers had grown by at each point of the byte series."""
+    outer = [one for one in judged if not _inside_another(one[0], judged)]
+    return [sum(_grown(found, lengths, x) for found, _, lengths in outer) for x in series.requests]
+
+
+def reconcile(arm: Arm, process: str, series: Series, named: list[float]) -> Reconciliation | None:
+    """Return the account of the growth over the measured rounds, or None without two points."""
+    if len(series.values) < 2:
+        return None
+    samples = measured_samples(arm, process)
+    growth, by_name = series.total, named[-1] - named[0]
+    return Reconciliation(
+        growth=growth,
+        named=by_name,
+        gc_freed=_sum(samples, "gc_freed"),
+        trim_returned=_sum(samples, "trim_returned"),
+        unattributed=growth - by_name,
+    )
+
+
+def measured_samples(arm: Arm, process: str) -> list[Sample]:
+    """Return a process' sample after each measured round."""
+    samples = samples_by_round(arm, process).values()
+    return sorted((s for s in samples if s.phase == MEASURED), key=lambda s: s.requests)
+
+
+def gc_deferred(samples: list[Sample], series: Series) -> Finding | None:
+    """Every round left garbage that a collection freed, more than what stayed."""
+    floors = [max(FLOOR_BYTES, FLOOR_PER_REQUEST * span) for span in series.spans]
+    freed = _significant(samples, "gc_freed", floors, series.total)
+    if freed is None:
+        return None
+    return Finding(
+        Outcome.GC_DEFERRED,
+        "collection-frees",
+        f"each round left garbage that only a collection frees, {freed / max(series.work, 1):,.0f} bytes a request",
+    )
+
+
+def fragmentation(samples: list[Sample], series: Series) -> Finding | None:
+    """Every round left free memory that the allocator kept until it was trimmed."""
+    floors = [max(FLOOR_BYTES, FLOOR_SHARE * value) for value in series.values[1:]]
+    returned = _significant(samples, "trim_returned", floors, series.total)
+    if returned is None:
+        return None
+    return Finding(
+        Outcome.FRAGMENTATION,
+        "trim-returns",
+        f"the allocator kept {returned / len(samples):,.0f} bytes a round that a trim returned",
+    )
+
+
+def _significant(samples: list[Sample], name: str, floors: list[float], stayed: float) -> float | None:
+    values = [s.values.get(name, 0.0) for s in samples][-len(floors) :]
+    if len(values) < len(floors) or not values:
+        return None
+    above = all(value >= floor for value, floor in zip(values, floors, strict=True))
+    return sum(values) if above and sum(values) >= stayed else None
+
+
+def _sum(samples: list[Sample], name: str) -> float:
+    return float(sum(s.values.get(name, 0.0) for s in samples))
+
+
+def _grown(found: Suspect, lengths: Series, requests: int) -> float:
+    """Return a container's bytes beyond its first point, at the census of `requests` or before."""
+    at = bisect_right(lengths.requests, requests) - 1
+    return (lengths.values[max(at, 0)] - lengths.values[0]) * found.bytes_per_entry
+
+
+def _inside_another(found: Suspect, judged: list[Judged]) -> bool:
+    """Whether another suspect's entries already hold this container, and its bytes."""
+    return any(
+        found.path != other.path and found.path.startswith((f"{other.path}.", f"{other.path}["))
+        for other, _, _ in judged
+    )

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A quantity at the end of each judged round, over requests completed.
+
+The first point is the end of warm-up; then one point for every measured round that was completed.
+A round that a crash or Ctrl-C cut short is left out: a crash's tail is not a trend.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING
+
+from vllm_soak.store.record import MEASURED, Arm, Population, Round, Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# The last round counts when it did at least this share of the usual work.
+WHOLE_ROUND = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Values over requests; both lists have the same length and requests ascend.
+
+    Args:
+        requests: Requests that the arm had completed at each point.
+        values: Entries or bytes at each point.
+    """
+
+    requests: list[int]
+    values: list[float]
+
+    @property
+    def growth(self) -> list[float]:
+        """What was added between neighbouring points."""
+        return [after - before for before, after in pairwise(self.values)]
+
+    @property
+    def spans(self) -> list[int]:
+        """Requests between neighbouring points."""
+        return [after - before for before, after in pairwise(self.requests)]
+
+    @property
+    def middles(self) -> list[float]:
+        """Requests completed half-way between neighbouring points."""
+        return [(before + after) / 2 for before, after in pairwise(self.requests)]
+
+    @property
+    def total(self) -> float:
+        """Growth from the first to the last point."""
+        return self.values[-1] - self.values[0] if self.values else 0.0
+
+    @property
+    def work(self) -> int:
+        """Requests from the first to the last point."""
+        return self.requests[-1] - self.requests[0] if self.requests else 0
+
+
+def measured_rounds(arm: Arm) -> list[Round]:
+    """Return the measured rounds that were completed, in order."""
+    rounds = sorted((r for r in arm.rounds if r.phase == MEASURED), key=lambda r: r.index)
+    usual = median([r.requests for r in rounds]) if rounds else 0
+    if rounds and rounds[-1].requests < WHOLE_ROUND * usual:
+        rounds.pop()
+    return rounds
+
+
+def judged_rounds(arm: Arm) -> list[Round]:
+    """Return the last warm-up round, if there is one, and the measured rounds."""
+    measured = measured_rounds(arm)
+    first = measured[0].index if measured else None
+    before = [r for r in arm.rounds if r.phase != MEASURED and (first is None or r.index < first)]
+    return [*sorted(before, key=lambda r: r.index)[-1:], *measured]
+
+
+def processes(arm: Arm) -> list[str]:
+    """Return the names of the processes that were sampled or walked, in order of appearance."""
+    return list(dict.fromkeys([*(s.process for s in arm.samples), *(c.process for c in arm.censuses)]))
+
+
+def walked_rounds(arm: Arm, process: str) -> list[Round]:
+    """Return the judged rounds after which this process was walked."""
+    walked = {c.round for c in arm.censuses if c.process == process}
+    return [r for r in judged_rounds(arm) if r.index in walked]
+
+
+def samples_by_round(arm: Arm, process: str) -> dict[int, Sample]:
+    """Return the last sample of a process after each judged round, by round index."""
+    judged = {r.index for r in judged_rounds(arm)}
+    return {s.round: s for s in arm.samples if s.process == process and s.round in judged}
+
+
+def byte_series(arm: Arm, process: str) -> Series:
+    """Return bytes in use (anonymous memory plus swap, after collection and trim)."""
+    samples = samples_by_round(arm, process)
+    points = [
+        (r.total_requests, samples[r.index].values["in_use"])
+        for r in judged_rounds(arm)
+        if r.index in samples and "in_use" in samples[r.index].values
+    ]
+    return Series([x for x, _ in points], [y for _, y in points])
+
+
+def container_rows(arm: Arm, process: str) -> list[list[Population]]:
+    """Return each container's rows over the judged rounds, for those present from first to last.
+
+    A container whose first row stands after the first measured round was there before, since a census
+    answers with what grew since the one before: its series begins there. One that appears later, or that
+    the last census does not have, cannot be a suspect.
+    """
+    rounds = walked_rounds(arm, process)
+    if not rounds:
+        return []
+    first_measured = next((r.index for r in rounds if r.phase == MEASURED), rounds[-1].index)
+    by_path = _rows_by_path(arm.populations, process, {r.index for r in rounds})
+    return [
+        [rows[index] for index in sorted(rows)]
+        for rows in by_path.values()
+        if min(rows) <= first_measured and rounds[-1].index in rows
+    ]
+
+
+def _rows_by_path(
+    populations: Iterable[Population], process: str, indexes: set[int]
+) -> dict[str, dict[int, Population]]:
+    by_path: dict[str, dict[int, Population]] = {}
+    for row in populations:
+        if row.process == process and row.round in indexes:
+            by_path.setdefault(row.path, {})[row.round] = row
+    return by_path
+
+
+def length_series(rows: list[Population]) -> Series:
+    """Return one container's length over requests."""
+    return Series([row.requests for row in rows], [float(row.length) for row in rows])

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The containers of a process that grew, each with what its growth was judged to be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vllm_soak.verdict.defects import known_defect, patch_status
+from vllm_soak.verdict.growth import growth_of, judge_growth
+from vllm_soak.verdict.outcome import Outcome, Suspect
+from vllm_soak.verdict.series import Series, container_rows, length_series
+
+if TYPE_CHECKING:
+    from vllm_soak.store.record import Arm, Population
+    from vllm_soak.verdict.finding import Finding
+
+ORDER = (Outcome.LEAK, Outcome.INCONCLUSIVE, Outcome.BOUNDED)
+
+Judged = tuple["Suspect", "Finding", Series]
+
+
+def judge_containers(arm: Arm, process: str) -> list[Judged]:
+    """Return suspects with finding and series: leaks first, then by bytes and entries a request."""
+    judged = []
+    for rows in container_rows(arm, process):
+        series = length_series(rows)
+        finding = judge_growth(growth_of(rows, series))
+        if finding is not None:
+            judged.append((suspect(arm, rows, series, finding), finding, series))
+    return sorted(judged, key=lambda one: _rank(one[0]))
+
+
+def suspect(arm: Arm, rows: list[Population], series: Series, finding: Finding) -> Suspect:
+    """Return a container's record, bytes and known defect included."""
+    last, defect = rows[-1], known_defect(rows[-1].template)
+    each, rate = bytes_per_entry(last), series.total / max(series.work, 1)
+    name = defect.patch if defect else ""
+    return Suspect(
+        process=last.process,
+        path=last.path,
+        template=last.template,
+        fingerprint=last.fingerprint,
+        type=last.type,
+        steps=last.steps,
+        length_first=rows[0].length,
+        length_last=last.length,
+        growth=[int(step) for step in series.growth],
+        requests=series.spans,
+        per_request=rate,
+        bytes_per_entry=each,
+        bytes_per_request=each * rate,
+        outcome=finding.outcome,
+        rule=finding.rule,
+        reason=finding.reason,
+        bound=last.bound,
+        known_defect=name,
+        upstream=defect.upstream if defect else "",
+        affected=defect.affected if defect else "",
+        patch_status=patch_status(arm.patches, last.process, name),
+    )
+
+
+def bytes_per_entry(row: Population) -> float:
+    """Return the container's own bytes per entry plus what only it keeps alive of an entry."""
+    own = row.shallow_bytes / row.length if row.length else 0.0
+    return own + (row.exclusive_per_entry or 0.0)
+
+
+def _rank(found: Suspect) -> tuple[int, float, float, str]:
+    return (ORDER.index(found.outcome), -found.bytes_per_request, -found.per_request, found.path)
