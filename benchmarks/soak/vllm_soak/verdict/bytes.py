@@ -34,10 +34,22 @@ def slope(series: Series) -> Slope | None:
     x, y = np.array(series.requests) / 1000.0, np.array(series.values, dtype=float)
     if count < 3 or x[0] == x[-1]:
         return None
-    fit = stats.linregress(x, y)
-    margin = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 2)) * float(fit.stderr)
-    rate = float(fit.slope)
+    centred = x - x.mean()
+    leverage = float(centred @ centred)
+    rate = float(centred @ y) / leverage
+    residuals = y - y.mean() - rate * centred
+    error = (float(residuals @ residuals) / (count - 2) / leverage) ** 0.5
+    margin = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 2)) * error
     return Slope(rate, rate - margin, rate + margin, count)
+
+
+def detectable(series: Series) -> float | None:
+    """Return the smallest leak that would have shown, in bytes per 1,000 requests.
+
+    The upper end of the slope's interval, and never less than one page over the whole work.
+    """
+    found = slope(series)
+    return None if found is None else max(found.high, PAGE * 1000 / series.work)
 
 
 def without(series: Series, named: list[float]) -> Series:

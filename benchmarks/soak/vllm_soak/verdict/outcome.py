@@ -79,9 +79,14 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """Where the growth in use over the measured rounds went, in bytes.
+    """Where the growth in use over the measured rounds went, in bytes; see `docs/verdict.md`.
 
-    growth = named + gc_freed-able + allocator + unattributed; see `docs/verdict.md`.
+    Args:
+        growth: What stayed in use, after each round's collection and trim: named + unattributed.
+        named: What containers that grew account for.
+        gc_freed: What collections freed over the measured rounds, on top of `growth`.
+        trim_returned: What trims returned over the measured rounds, on top of `growth`.
+        unattributed: Growth that no container accounts for.
     """
 
     growth: float
@@ -89,6 +94,11 @@ class Reconciliation:
     gc_freed: float
     trim_returned: float
     unattributed: float
+
+    @property
+    def explained(self) -> float | None:
+        """Share of the growth that named containers account for, or None when nothing grew."""
+        return self.named / self.growth if self.growth > 0 else None
 
 
 @dataclass(frozen=True, slots=True)

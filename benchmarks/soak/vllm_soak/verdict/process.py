@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vllm_soak.verdict.blind import blind_spots
-from vllm_soak.verdict.bytes import judge_bytes, slope, without
+from vllm_soak.verdict.bytes import detectable, judge_bytes, slope, without
 from vllm_soak.verdict.finding import Finding
 from vllm_soak.verdict.growth import FEWEST_ENTRIES, FEWEST_ROUNDS
 from vllm_soak.verdict.outcome import Outcome, ProcessVerdict
@@ -43,7 +43,6 @@ def judge_process(arm: Arm, process: str) -> ProcessVerdict:
     """Return the verdict on one process of an arm."""
     evidence = gather(arm, process)
     finding = decide(evidence)
-    unexplained = slope(evidence.rest)
     return ProcessVerdict(
         process=process,
         pid=next((s.pid for s in reversed(arm.samples) if s.process == process), 0),
@@ -53,7 +52,7 @@ def judge_process(arm: Arm, process: str) -> ProcessVerdict:
         suspects=[found for found, _, _ in evidence.judged],
         slope=slope(evidence.series),
         reconciliation=reconcile(arm, process, evidence.series, evidence.named),
-        detectable=max(unexplained.high, 0.0) if unexplained else None,
+        detectable=detectable(evidence.rest),
         blind_spots=blind_spots(arm, process),
         settle=finding.settle,
     )
@@ -140,8 +139,8 @@ def bounded(evidence: Evidence) -> Finding | None:
 
 def clean(evidence: Evidence) -> Finding:
     """No container grew in every round, and bytes stay below what this run can detect."""
-    found = slope(evidence.rest)
-    below = f"; a leak above {max(found.high, 0):,.0f} bytes per 1,000 requests would have shown" if found else ""
+    least = detectable(evidence.rest)
+    below = "" if least is None else f"; a leak above {least:,.0f} bytes per 1,000 requests would have shown"
     rounds = len(measured_rounds(evidence.arm))
     reason = f"no container gained {FEWEST_ENTRIES} entries and kept growing over {rounds} rounds{below}"
     return Finding(Outcome.NO_LEAK, "nothing-grew", reason)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often the verdict's rules are wrong: false alarms on what leaks nothing, misses on what does.
+
+Each synthetic run goes as `vllm-soak run` goes: judged after five measured rounds, then after each
+further one while the answer is inconclusive, up to fifteen. Prints the table of `docs/verdict.md`:
+
+    python benchmarks/verdict_rates.py --seeds 500
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import synthetic_series as made
+
+from vllm_soak.verdict.bytes import judge_bytes
+from vllm_soak.verdict.growth import Growth, judge_growth
+from vllm_soak.verdict.outcome import Outcome
+from vllm_soak.verdict.series import Series
+
+FIRST_LOOK, LAST_LOOK = 5, 15
+POINTS = made.WARM_UP_ROUNDS + LAST_LOOK
+BASE = 500e6
+ENTRIES = 2_000.0
+# What a leak has added after five measured rounds, as a share of what was in use.
+LEAK = 0.03
+
+Judge = Callable[[Series], Outcome]
+
+
+def judge_lengths(series: Series) -> Outcome:
+    """What the container rules say of lengths."""
+    found = judge_growth(Growth(series))
+    return found.outcome if found else Outcome.NO_LEAK
+
+
+def judge_in_use(series: Series) -> Outcome:
+    """What the byte rule says of bytes in use."""
+    found = judge_bytes(series)
+    return found.outcome if found else Outcome.NO_LEAK
+
+
+def looks(levels: made.Levels, judge: Judge) -> Outcome:
+    """Judge after five measured rounds, and go on while the answer is open."""
+    outcome = Outcome.INCONCLUSIVE
+    for measured in range(FIRST_LOOK, LAST_LOOK + 1):
+        points = range(made.WARM_UP_ROUNDS - 1, made.WARM_UP_ROUNDS + measured)
+        series = Series([(at + 1) * made.ROUND for at in points], [float(levels[at]) for at in points])
+        outcome = judge(series)
+        if outcome is not Outcome.INCONCLUSIVE:
+            break
+    return outcome
+
+
+def lengths(shape: made.Shape, seed: int) -> made.Levels:
+    """A container of that shape: whole numbers, never negative."""
+    levels = ENTRIES * (20 + shape(np.random.default_rng(seed), POINTS))
+    return np.maximum(np.floor(levels), 0)
+
+
+def in_use(shape: made.Shape, seed: int, noise: float) -> made.Levels:
+    """Bytes in use: a base, AR(1) noise of that share of it, and the shape in units of the noise."""
+    rng = np.random.default_rng(seed)
+    return BASE * (1 + noise * (made.ar1(rng, POINTS) + shape(rng, POINTS)))
+
+
+def leaking_bytes(rng: np.random.Generator, noise: float) -> made.Levels:
+    """A base, AR(1) noise, and a straight leak of 3 % of the base in five rounds."""
+    return BASE * (1 + noise * made.ar1(rng, POINTS) + LEAK / FIRST_LOOK * made.rounds(POINTS))
+
+
+def slow_leak(rng: np.random.Generator) -> made.Levels:
+    """One entry per 100 requests, at random."""
+    return np.cumsum(rng.poisson(made.ROUND / 100, POINTS)).astype(float)
+
+
+def line(name: str, outcomes: list[Outcome], alarm: Outcome) -> str:
+    """One row: share of alarms, of open answers, and of the rest."""
+    count = Counter(outcomes)
+    share = [100 * n / len(outcomes) for n in (count[alarm], count[Outcome.INCONCLUSIVE])]
+    return f"| {name} | {share[0]:.1f} | {share[1]:.1f} | {100 - sum(share):.1f} |"
+
+
+def head(title: str, alarm: Outcome) -> str:
+    """The head of a table."""
+    return f"\n| {title} | `{alarm.value}` % | `inconclusive` % | other % |\n|---|---|---|---|"
+
+
+def print_containers(seeds: int) -> None:
+    """Print the table of the container rules."""
+    print(head("container", Outcome.LEAK))
+    for name, shape in made.NULLS.items():
+        print(line(name, [looks(lengths(shape, s), judge_lengths) for s in range(seeds)], Outcome.LEAK))
+    leaks = [looks(lengths(made.straight, s), judge_lengths) for s in range(seeds)]
+    print(line("leak: 1 entry a request", leaks, Outcome.LEAK))
+    slow = [looks(slow_leak(np.random.default_rng(s)), judge_lengths) for s in range(seeds)]
+    print(line("leak: 1 entry per 100 requests, at random", slow, Outcome.LEAK))
+
+
+def print_bytes(seeds: int, noise: float) -> None:
+    """Print the table of the byte rule at one level of noise."""
+    print(head(f"bytes, noise {noise:.2%} of what is in use", Outcome.LEAK_NATIVE))
+    for name, shape in made.NULLS.items():
+        outcomes = [looks(in_use(shape, s, noise), judge_in_use) for s in range(seeds)]
+        print(line(name, outcomes, Outcome.LEAK_NATIVE))
+    leaks = [looks(leaking_bytes(np.random.default_rng(s), noise), judge_in_use) for s in range(seeds)]
+    print(line(f"leak: {LEAK:.0%} in {FIRST_LOOK} rounds", leaks, Outcome.LEAK_NATIVE))
+
+
+def main() -> None:
+    """Print all tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=500, help="synthetic runs of each shape")
+    seeds = parser.parse_args().seeds
+    print_containers(seeds)
+    for noise in (0.0005, 0.002, 0.005):
+        print_bytes(seeds, noise)
+
+
+if __name__ == "__main__":
+    main()
