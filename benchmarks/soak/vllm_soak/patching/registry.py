@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The patches of this package, each composed of the pieces that stand at the upstream paths."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vllm_soak.patching.patch import Patch, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def known(engine: str | None = None) -> tuple[Patch, ...]:
+    """Every patch, or those of one engine (by import name)."""
+    return tuple(patch for patch in (NEW_BLOCK_IDS,) if engine in {None, patch.engine})
+
+
+def by_name(name: str) -> Patch:
+    """The patch of that name.
+
+    Raises:
+        KeyError: There is none.
+    """
+    return {patch.name: patch for patch in known()}[name]
+
+
+# The pieces are imported only when an affected release asks for them.
+
+
+def _new_block_ids_targets() -> tuple[Target, ...]:
+    from vllm_soak.patches.vllm.v1.core import single_type_kv_cache_manager
+    from vllm_soak.patches.vllm.v1.core.sched import scheduler
+
+    return (*single_type_kv_cache_manager.TARGETS, *scheduler.TARGETS)
+
+
+def _new_block_ids_fixed() -> bool:
+    from vllm_soak.patches.vllm.v1.core import single_type_kv_cache_manager
+
+    return single_type_kv_cache_manager.already_fixed()
+
+
+def _new_block_ids_present(scheduler: Any) -> bool:
+    from vllm_soak.patches.vllm.v1.core.sched.scheduler import holds_block_ids
+
+    present: Callable[[Any], bool] = holds_block_ids
+    return present(scheduler)
+
+
+NEW_BLOCK_IDS = Patch(
+    name="new-block-ids",
+    summary="Ids of newly allocated KV blocks pile up for ever on models without Mamba layers",
+    upstream="vLLM PR 44490, issue 44175",
+    affected=">=0.18.0,<0.26.0",
+    targets=_new_block_ids_targets,
+    already_fixed=_new_block_ids_fixed,
+    present=_new_block_ids_present,
+    subject="a scheduler, after at least one step that allocated blocks",
+)

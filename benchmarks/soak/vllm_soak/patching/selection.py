@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which patches the user wants: `VLLM_SOAK_PATCHES=all|none|name,...`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from vllm_soak.patching.patch import Patch
+
+VARIABLE = "VLLM_SOAK_PATCHES"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The user's choice.
+
+    Args:
+        names: Patches to apply.
+        unknown: Words that name no patch.
+        reason: Why a patch that is not among `names` is left out.
+    """
+
+    names: frozenset[str]
+    unknown: tuple[str, ...]
+    reason: str
+
+    def warning(self, patches: Iterable[Patch]) -> str:
+        """One sentence on unknown names, or an empty string."""
+        if not self.unknown:
+            return ""
+        valid = ", ".join(["all", "none", *(patch.name for patch in patches)])
+        return f"{VARIABLE} names no such patch: {', '.join(self.unknown)}; valid names are {valid}."
+
+
+def select(environ: Mapping[str, str], patches: Iterable[Patch]) -> Selection:
+    """Read the choice; unset or empty means `all`, which leaves out patches that are off by default."""
+    patches = list(patches)
+    words = [word.strip().lower() for word in environ.get(VARIABLE, "").split(",") if word.strip()]
+    words = words or ["all"]
+    valid = {patch.name for patch in patches}
+    names = valid.intersection(words)
+    if "all" in words:
+        names |= {patch.name for patch in patches if patch.default}
+    unknown = tuple(word for word in words if word not in valid | {"all", "none"})
+    return Selection(frozenset(names), unknown, f"{VARIABLE}={environ.get(VARIABLE) or 'all'}")
