@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to type next: the commands that follow from a verdict."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vllm_soak.errors import ExitCode
+from vllm_soak.plan import Plan, flag
+from vllm_soak.report.measure import culprits
+from vllm_soak.report.printable import printable
+from vllm_soak.verdict.outcome import Outcome
+
+if TYPE_CHECKING:
+    from vllm_soak.store.record import RunData
+    from vllm_soak.verdict.outcome import RunVerdict
+
+NOT_REPEATED = {"run_dir", "result_dir"}
+TREATED = {"applied", "not-needed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A reason and the command that serves it; the command is empty for mere advice."""
+
+    text: str
+    command: str = ""
+
+
+def command(plan: dict[str, Any], **changes: object) -> str:
+    """The `vllm-soak run` command of a plan with some flags changed; defaults are left out."""
+    standard = Plan().as_json()
+    wanted = {**{name: plan.get(name, value) for name, value in standard.items()}, **changes}
+    words = ["vllm-soak", "run"]
+    for name, value in wanted.items():
+        if name not in NOT_REPEATED and value != standard.get(name):
+            words += flag_words(name, value)
+    return printable(shlex.join(words))
+
+
+def flag_words(name: str, value: object) -> list[str]:
+    """One flag as words of a command line."""
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [flag(name)]
+    values = value if isinstance(value, list | tuple) else [value]
+    return [word for one in values for word in (flag(name), str(one))]
+
+
+def advise(run: RunData, verdict: RunVerdict) -> list[Advice]:
+    """The next steps, the most useful first."""
+    if verdict.exit_code == ExitCode.ENGINE_FAILED or run.status == "failed":
+        return [Advice("see what the engine printed", command(run.plan) + " --debug")]
+    found = culprits(verdict)
+    if found and verdict.exit_code == ExitCode.CLEAN:
+        return after_proof()
+    if found:
+        return after_leak(run, verdict)
+    if verdict.outcome == Outcome.LEAK_NATIVE:
+        return [Advice("soak longer, to tell a native leak from a slow warm-up", longer(run.plan))]
+    if verdict.outcome == Outcome.INCONCLUSIVE:
+        return after_doubt(run, verdict)
+    return [Advice("soak longer, to see smaller leaks", longer(run.plan))]
+
+
+def after_proof() -> list[Advice]:
+    """The patch holds: use it."""
+    return [
+        Advice("install the patches into the serving image", "pip install vllm-soak"),
+        Advice("check there that they apply", "vllm-soak patches"),
+    ]
+
+
+def after_leak(run: RunData, verdict: RunVerdict) -> list[Advice]:
+    """A leak is named: prove the patch where there is one, else watch the container."""
+    found = culprits(verdict)
+    treatable = [one for one in found if one.known_defect and one.patch_status not in TREATED]
+    if treatable and not run.plan.get("ab"):
+        proof = command(run.plan, ab=True, patches="none")
+        return [Advice("prove the patch: the same soak without and with it", proof)]
+    paths = [one.path for one in found]
+    watched = list(dict.fromkeys([*(run.plan.get("watch") or ()), *paths]))
+    return [Advice("follow the container in a longer soak", longer(run.plan, watch=watched))]
+
+
+def after_doubt(run: RunData, verdict: RunVerdict) -> list[Advice]:
+    """What each process' verdict says would settle it, and a longer soak."""
+    settle = [process.settle for arm in verdict.arms for process in arm.processes if process.settle]
+    texts = list(dict.fromkeys(printable(one) for one in settle)) or ["soak longer"]
+    return [*(Advice(text) for text in texts[:-1]), Advice(texts[-1], longer(run.plan))]
+
+
+def longer(plan: dict[str, Any], **changes: object) -> str:
+    """The same soak with twice the rounds, and room for them."""
+    rounds = 2 * whole(plan.get("rounds"), Plan().rounds)
+    most = max(whole(plan.get("max_rounds"), Plan().max_rounds), rounds)
+    budget = plan.get("max_requests")
+    more = {"max_requests": 2 * budget} if isinstance(budget, int) and budget else {}
+    return command(plan, rounds=rounds, max_rounds=most, **more, **changes)
+
+
+def whole(value: object, standard: int) -> int:
+    """A positive whole number of the plan, or the standard one."""
+    return value if isinstance(value, int) and value > 0 else standard

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a verdict rests on, and what it could not see, in short sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vllm_soak.report.measure import measured_rounds, warm_up_requests
+from vllm_soak.report.number import count, duration, known, plural, size
+from vllm_soak.report.printable import printable
+
+if TYPE_CHECKING:
+    from vllm_soak.store.record import Arm, RunData
+    from vllm_soak.verdict.outcome import ProcessVerdict, Ratio, RunVerdict, Slope, Suspect
+
+
+def contained(verdict: RunVerdict) -> list[str]:
+    """Containers that grew and were found harmless, or undecided, each with its reason."""
+    found: dict[tuple[str, str, str], str] = {}
+    for arm in verdict.arms:
+        for process in arm.processes:
+            for one in process.suspects:
+                if not one.outcome.value.startswith("leak"):
+                    found.setdefault((one.process, one.path, one.outcome.value), contained_text(one))
+    return list(found.values())
+
+
+def contained_text(one: Suspect) -> str:
+    """One harmless container: outcome, path, length, bound, reason."""
+    bound = f" of at most {count(one.bound)}" if one.bound is not None else ""
+    length = f"{count(one.length_last)}{bound} items"
+    return (
+        f"{one.outcome.value} by rule {printable(one.rule)}: {length}; {printable(one.reason)}: {printable(one.path)}"
+    )
+
+
+def evidence(run: RunData, verdict: RunVerdict) -> list[str]:
+    """What each arm and process was judged by."""
+    lines = [work(arm) for arm in run.arms if arm.rounds]
+    several = len(verdict.arms) > 1
+    for arm in verdict.arms:
+        for process in arm.processes:
+            name = printable(f"{arm.arm} {process.process}" if several else process.process)
+            lines += [f"{name}: {text}" for text in grounds(process)]
+    lines += [ratio_text(verdict.throughput)] if verdict.throughput else []
+    return [*lines, *census_text(run)]
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """The comparison of throughput, with its interval."""
+    interval = f"95 % interval {ratio.low:.3f} to {ratio.high:.3f}"
+    pairs = plural(ratio.pairs, "pair")
+    return f"throughput, patched over unpatched: median {ratio.median:.3f} ({interval}, {pairs} of blocks)"
+
+
+def census_text(run: RunData) -> list[str]:
+    """How much of the heap was seen, and what that cost."""
+    walked = [one for arm in run.arms for one in arm.censuses]
+    if not walked:
+        return []
+    slowest = max(walked, key=lambda one: one.seconds)
+    most = count(max(one.objects for one in walked))
+    cost = f"{duration(slowest.seconds)} at most ({printable(slowest.walker)} walker)"
+    return [f"{plural(len(walked), 'walk')} of the heap: up to {most} objects, {cost}"]
+
+
+def work(arm: Arm) -> str:
+    """How much work an arm did, in rounds of identical work."""
+    rounds, warm = measured_rounds(arm), warm_up_requests(arm)
+    sizes = sorted({one.requests for one in rounds})
+    each = f" of {count(sizes[0])}" if len(sizes) == 1 else ""
+    return (
+        f"{printable(arm.name)}: {plural(len(rounds), 'measured round')}{each} after {count(warm)} requests of warm-up"
+    )
+
+
+def grounds(process: ProcessVerdict) -> list[str]:
+    """Rule, slope with its interval, and the smallest leak that would have been seen."""
+    lines = [f"{process.outcome.value} by rule {printable(process.rule)}: {printable(process.reason)}"]
+    seen = [f"bytes in use {slope_text(process.slope)}"] if process.slope else []
+    if process.detectable is not None and known(process.detectable):
+        seen.append(f"the smallest leak that this run would have seen: {size(process.detectable)} per 1,000 requests")
+    return [*lines, "; ".join(seen)] if seen else lines
+
+
+def slope_text(slope: Slope) -> str:
+    """A slope in bytes per 1,000 requests, with its 95 % interval."""
+    ends = f"{size(slope.low, signed=True)} to {size(slope.high, signed=True)}"
+    middle = size(slope.per_thousand, signed=True)
+    return f"{middle} per 1,000 requests (95 % interval {ends}, {plural(slope.points, 'point')})"
+
+
+def blind_spots(run: RunData, verdict: RunVerdict) -> list[str]:
+    """What the run could not see, each said once."""
+    said = [one for arm in verdict.arms for process in arm.processes for one in process.blind_spots]
+    partial = [
+        f"heap census of {one.process}: {one.partial}" for arm in run.arms for one in arm.censuses if one.partial
+    ]
+    return list(dict.fromkeys(printable(one) for one in [*said, *partial]))
+
+
+def warnings(run: RunData) -> list[str]:
+    """What went wrong on the way: failures of arms, and events above information."""
+    failed = [f"{arm.name}: {arm.failure}" for arm in run.arms if arm.failure]
+    told = [
+        f"{one.arm}: {one.text}" if one.arm else one.text for one in run.events if one.level not in {"info", "debug"}
+    ]
+    states = {
+        "running": "the run was cut short (its controller ended, or is still at work); this report rests on what was stored",
+        "interrupted": "the run was interrupted; this report rests on what was stored",
+    }
+    cut = [states[run.status]] if run.status in states else []
+    return list(dict.fromkeys(printable(one) for one in [*cut, *failed, *told]))
+
+
+def patch_lines(run: RunData) -> list[str]:
+    """Each patch's status, one line for every arm, patch and status."""
+    found: dict[tuple[str, str, str, str], list[str]] = {}
+    for arm in run.arms:
+        for one in arm.patches:
+            found.setdefault((arm.name, one.name, one.status, one.reason), []).append(one.process)
+    return [
+        printable(f"{arm}: {name} {status} in {', '.join(dict.fromkeys(where))}" + (f" ({reason})" if reason else ""))
+        for (arm, name, status, reason), where in found.items()
+    ]

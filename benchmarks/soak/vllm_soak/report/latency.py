@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantiles of request latency, read from a round's histogram."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from vllm_soak.report.measure import Curve, measured_rounds, warm_up_requests
+
+if TYPE_CHECKING:
+    from vllm_soak.store.record import Arm
+
+QUANTILES = (0.5, 0.9, 0.99)
+
+
+def bucket_counts(histogram: dict[str, Any]) -> tuple[list[float], list[float]]:
+    """Upper bounds in seconds and requests in each bucket, the overflow last.
+
+    Returns empty lists for a histogram that is absent or does not add up. Counts that never
+    fall are cumulative when their last one is also the total of the histogram.
+    """
+    try:
+        bounds = [float(one) for one in histogram["bounds"]]
+        counts = [float(one) for one in histogram["counts"]]
+    except (KeyError, TypeError, ValueError):
+        return [], []
+    if len(counts) != len(bounds) + 1 or not sum(counts) > 0 or min(counts) < 0:
+        return [], []
+    return bounds, counts
+
+
+def separate(counts: list[float], requests: int) -> list[float]:
+    """Turn cumulative counts into counts of each bucket; leave those as they are."""
+    rising = all(low <= high for low, high in pairwise(counts))
+    if rising and counts[-1] == requests and sum(counts) != requests:
+        return [counts[0], *(high - low for low, high in pairwise(counts))]
+    return counts
+
+
+def quantile(histogram: dict[str, Any], share: float, requests: int) -> float | None:
+    """Estimate a quantile in seconds, linear inside its bucket; the last bound when beyond it.
+
+    The same estimate as Prometheus' `histogram_quantile`.
+    """
+    bounds, counts = bucket_counts(histogram)
+    if not counts or not bounds:
+        return None
+    counts = separate(counts, requests)
+    target, seen, lower = share * sum(counts), 0.0, 0.0
+    for upper, inside in zip(bounds, counts, strict=False):
+        if inside and seen + inside >= target:
+            return lower + (upper - lower) * (target - seen) / inside
+        seen, lower = seen + inside, upper
+    return bounds[-1]
+
+
+def quantile_curve(arm: Arm, share: float) -> Curve:
+    """One quantile of every measured round that has a histogram."""
+    found = [
+        (one.total_requests, value)
+        for one in measured_rounds(arm)
+        if (value := quantile(one.latency, share, one.requests)) is not None
+    ]
+    return Curve(arm.name, [at for at, _ in found], [value for _, value in found], warm_up_requests(arm))
