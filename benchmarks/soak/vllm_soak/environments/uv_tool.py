@@ -29,6 +29,8 @@ MISLEADING = (
     "CONDA_PREFIX",
 )
 KEPT_LINES = 400
+# It names the hidden folder that an environment is made in.
+DULL = "Using Python"
 
 
 class UvError(Exception):
@@ -117,7 +119,8 @@ class UvTool:
             try:
                 for line in process.stdout or ():
                     lines.append(line)
-                    say(line.strip())
+                    if line.strip() and not line.startswith(DULL):
+                        say(line.strip())
                 status = process.wait()
             except BaseException:
                 process.kill()

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cache of engine environments that outlives the session, and child processes that play the controller."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+import vllm_soak
+from vllm_soak.environments.cache import EngineEnvironment, ensure
+from vllm_soak.environments.releases import newest_tested
+
+Controller = Callable[..., "subprocess.Popen[str]"]
+Listing = Callable[[Path], set[str]]
+
+
+@pytest.fixture(scope="session")
+def engine_cache() -> Iterator[Path]:
+    """The cache folder; it stays in the checkout, so only a clean clone pays for it."""
+    default = Path(__file__).parents[3] / ".cache" / "test"
+    folder = Path(os.environ.get("VLLM_SOAK_CACHE", default))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VLLM_SOAK_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def scheduler_environment(engine_cache: Path) -> EngineEnvironment:
+    """The newest tested release with the small torch; tests leave it as it is."""
+    environment = ensure(newest_tested(), "scheduler")
+    assert environment.folder.is_relative_to(engine_cache)
+    return environment
+
+
+@pytest.fixture(scope="session")
+def child_variables() -> Mapping[str, str]:
+    """Variables with which a child Python sees the package under test."""
+    return {**os.environ, "PYTHONPATH": str(Path(vllm_soak.__file__).parents[1])}
+
+
+@pytest.fixture
+def controller(child_variables: Mapping[str, str], tmp_path: Path) -> Iterator[Controller]:
+    """Start a program in a child Python, in a process group of its own; all are ended with the test."""
+    children: list[subprocess.Popen[str]] = []
+
+    def start(program: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        child = subprocess.Popen(
+            [sys.executable, "-c", program, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=tmp_path,
+            env={**child_variables, "PYTHONUNBUFFERED": "1", **variables},
+            start_new_session=True,
+        )
+        children.append(child)
+        return child
+
+    yield start
+    for child in children:
+        child.kill()
+        child.communicate()
+
+
+@pytest.fixture(scope="session")
+def left_in() -> Listing:
+    """Names in a folder of environments, without the lock files, which stay by design."""
+
+    def listing(folder: Path) -> set[str]:
+        return {path.name for path in folder.iterdir() if path.suffix != ".lock"}
+
+    return listing
