@@ -25,7 +25,7 @@ LONGEST = 256
 DRAFTS = 3
 
 settings.register_profile(
-    "engine", deadline=None, max_examples=25, suppress_health_check=list(HealthCheck), derandomize=True
+    "engine", deadline=None, max_examples=100, suppress_health_check=list(HealthCheck), derandomize=True
 )
 settings.load_profile("engine")
 
@@ -142,7 +142,7 @@ def _spec(kind: str, mamba_mode: str) -> Any:
 
 @pytest.fixture(scope="session")
 def make_scheduler(engine_config: Callable[..., Any]) -> Callable[..., Any]:
-    """Build the release's own scheduler over KV-cache groups such as `["full", "mamba"]`."""
+    """Build the release's own scheduler, and a request hasher, over groups such as `["full", "mamba"]`."""
     interface = importlib.import_module("vllm.v1.kv_cache_interface")
     managers = importlib.import_module("vllm.v1.core.single_type_kv_cache_manager")
 
@@ -170,14 +170,22 @@ class Driver:
     scheduler: Any
     hasher: Any
     added: int = 0
+    left: list[int] = dataclasses.field(default_factory=list)  # ids recorded after each schedule()
 
-    def run(self, stream: Iterable[Op]) -> list[dict[str, Any]]:
-        """Apply each operation; give what every `schedule()` returned, as plain data."""
-        seen = []
-        for name, *arguments in stream:
-            found = getattr(self, name)(*arguments)
-            if found is not None:
-                seen.append(found)
+    def run(self, stream: Iterable[Op]) -> list[Any]:
+        """Apply each operation; give what every `schedule()` returned, as plain data.
+
+        An engine's own assertion ends the stream, and is the last thing seen: 0.18.0 has one that
+        speculation on aligned Mamba groups can trip.
+        """
+        seen: list[Any] = []
+        try:
+            for name, *arguments in stream:
+                found = getattr(self, name)(*arguments)
+                if found is not None:
+                    seen.append(found)
+        except AssertionError as error:
+            seen.append(f"{type(error).__name__}: {error}")
         return seen
 
     def add(self, family: int, length: int, output: int) -> None:
@@ -203,6 +211,7 @@ class Driver:
 
     def step(self, drafts: int = 0, accepted: int = 0) -> dict[str, Any]:
         scheduled = self.scheduler.schedule()
+        self.left.append(self.recorded())
         seen = plain(scheduled)
         self.scheduler.update_from_output(scheduled, self._outputs(scheduled, accepted))
         self._propose(drafts)
