@@ -56,8 +56,8 @@ def steps_then_flat(rng: np.random.Generator, points: int) -> Levels:
 
 
 def sawtooth(rng: np.random.Generator, points: int) -> Levels:
-    """Fills for three to seven rounds and is emptied."""
-    period = rng.integers(3, 8)
+    """Fills for three to five rounds and is emptied; a longer period looks straight in five rounds."""
+    period = rng.integers(3, 6)
     return 2.0 * ((rounds(points) + rng.integers(0, period)) % period) + 0.1 * ar1(rng, points)
 
 

@@ -72,9 +72,14 @@ def leaking_bytes(rng: np.random.Generator, noise: float) -> made.Levels:
     return BASE * (1 + noise * made.ar1(rng, POINTS) + LEAK / FIRST_LOOK * made.rounds(POINTS))
 
 
-def slow_leak(rng: np.random.Generator) -> made.Levels:
-    """One entry per 100 requests, at random."""
-    return np.cumsum(rng.poisson(made.ROUND / 100, POINTS)).astype(float)
+def slow_leak(rng: np.random.Generator, each: int) -> made.Levels:
+    """One entry per `each` requests, at random."""
+    return np.cumsum(rng.poisson(made.ROUND / each, POINTS)).astype(float)
+
+
+def few_entries(rng: np.random.Generator) -> made.Levels:
+    """Entries at random, at a rate that falls as 1/n: logarithmic growth in small numbers."""
+    return np.cumsum(rng.poisson(30 / made.rounds(POINTS))).astype(float)
 
 
 def line(name: str, outcomes: list[Outcome], alarm: Outcome) -> str:
@@ -94,10 +99,13 @@ def print_containers(seeds: int) -> None:
     print(head("container", Outcome.LEAK))
     for name, shape in made.NULLS.items():
         print(line(name, [looks(lengths(shape, s), judge_lengths) for s in range(seeds)], Outcome.LEAK))
+    few = [looks(few_entries(np.random.default_rng(s)), judge_lengths) for s in range(seeds)]
+    print(line("log growth, few entries at random", few, Outcome.LEAK))
     leaks = [looks(lengths(made.straight, s), judge_lengths) for s in range(seeds)]
     print(line("leak: 1 entry a request", leaks, Outcome.LEAK))
-    slow = [looks(slow_leak(np.random.default_rng(s)), judge_lengths) for s in range(seeds)]
-    print(line("leak: 1 entry per 100 requests, at random", slow, Outcome.LEAK))
+    for each in (100, 20):
+        slow = [looks(slow_leak(np.random.default_rng(s), each), judge_lengths) for s in range(seeds)]
+        print(line(f"leak: 1 entry per {each} requests, at random", slow, Outcome.LEAK))
 
 
 def print_bytes(seeds: int, noise: float) -> None:

@@ -157,4 +157,5 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _damaged(file: Path, why: str) -> StoreError:
+    why = " ".join(why.replace("*", "").split())
     return StoreError(f"{file} is damaged ({why})", "restore it from a copy or run the soak again")
