@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a tiny model's folder: config, tokenizer, chat template; weights are made up by the engine.
+
+Weights come from `load_format="dummy"` with the engine's seed, so a folder is a few kilobytes of text
+and byte-identical wherever it is built.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from vllm_soak.engines.models import gemma3, lfm2, llama, tokenizer
+from vllm_soak.errors import UsageError
+
+KINDS = {"llama": llama.config, "gemma3": gemma3.config, "lfm2": lfm2.config}
+PREFIX = "tiny:"
+MAX_LEN = 2048
+
+
+def contents(kind: str) -> dict[str, bytes]:
+    """The files of a tiny model by name.
+
+    Raises:
+        UsageError: Unknown kind.
+    """
+    if kind not in KINDS:
+        known = ", ".join(PREFIX + name for name in KINDS)
+        raise UsageError(f"there is no tiny model named {PREFIX}{kind}", f"use one of {known}, or a model folder or id")
+    files: dict[str, dict[str, Any]] = {
+        "config.json": KINDS[kind](MAX_LEN),
+        "generation_config.json": tokenizer.token_ids(),
+        "tokenizer.json": tokenizer.tokenizer_json(),
+        "tokenizer_config.json": tokenizer.tokenizer_config(MAX_LEN),
+    }
+    return {name: json.dumps(content, indent=1).encode() + b"\n" for name, content in files.items()}
+
+
+def digest(files: dict[str, bytes]) -> str:
+    """Twelve hex digits over names and contents."""
+    total = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        total.update(f"{name}\0{len(content)}\0".encode() + content)
+    return total.hexdigest()[:12]
+
+
+def build(kind: str, folder: Path) -> Path:
+    """Build a tiny model below `folder`, or find it there; return its own folder.
+
+    The name carries the content's digest, and the folder appears whole or not at all.
+
+    Args:
+        kind: `llama`, `gemma3` or `lfm2`.
+        folder: Where models are cached.
+
+    Raises:
+        UsageError: Unknown kind.
+    """
+    files = contents(kind)
+    final = folder / f"tiny-{kind}-{digest(files)}"
+    if all((final / name).is_file() and (final / name).read_bytes() == content for name, content in files.items()):
+        return final
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=".tiny-", dir=folder))
+    for name, content in files.items():
+        (draft / name).write_bytes(content)
+    draft.chmod(0o755)  # mkdtemp's folder is private; a model is not
+    return publish(draft, final)
+
+
+def publish(draft: Path, final: Path) -> Path:
+    """Move a finished draft to its place; a damaged folder there is replaced."""
+    try:
+        os.replace(draft, final)
+    except OSError:  # a folder that is not empty stands there: damaged, or another process was faster
+        shutil.rmtree(final, ignore_errors=True)
+        os.replace(draft, final)
+    return final
+
+
+def resolve(model: str, folder: Path) -> str:
+    """What to give the engine for `--model`: a built folder for `tiny:` names, anything else as it is.
+
+    Raises:
+        UsageError: Unknown tiny model.
+    """
+    if not model.startswith(PREFIX):
+        return model
+    return str(build(model.removeprefix(PREFIX), folder))

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the `workload` of the control channel to an object that makes prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from vllm_soak.workloads.shared_prefix import SharedPrefix
+from vllm_soak.workloads.unique import Unique
+
+NAMES = (Unique.name, SharedPrefix.name)
+
+
+class Workload(Protocol):
+    """A source of prompts.
+
+    Args:
+        output_len: Tokens generated for each request.
+    """
+
+    output_len: int
+
+    def prompt(self, index: int) -> list[int]:
+        """Token ids of request `index`."""
+        ...
+
+
+def make_workload(spec: Mapping[str, Any], vocab_size: int) -> Workload:
+    """Build the workload that a `start` command describes.
+
+    Args:
+        spec: `name` (default `unique`), `random_input_len` (220), `random_output_len` (1),
+            `random_prefix_len` (0; only for `shared-prefix`), `seed` (0).
+        vocab_size: Size of the model's vocabulary.
+
+    Raises:
+        ValueError: Unknown name.
+    """
+    name = spec.get("name", Unique.name)
+    lengths = {
+        "input_len": int(spec.get("random_input_len", 220)),
+        "output_len": int(spec.get("random_output_len", 1)),
+        "vocab_size": vocab_size,
+        "seed": int(spec.get("seed", 0)),
+    }
+    if name == Unique.name:
+        return Unique(**lengths)
+    if name == SharedPrefix.name:
+        return SharedPrefix(prefix_len=int(spec.get("random_prefix_len", 0)), **lengths)
+    raise ValueError(f"unknown workload {name!r}: known are {', '.join(NAMES)}")
