@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One census after another: which containers grew, at which path, and what an entry costs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vllm_soak.heap.attributes import type_name
+from vllm_soak.heap.bounds import bound_of
+from vllm_soak.heap.idset import walker_name
+from vllm_soak.heap.kinds import container_base, kind_of, length, shallow_bytes
+from vllm_soak.heap.locate import Locator
+from vllm_soak.heap.path import owner_module
+from vllm_soak.heap.retained import exclusive_per_entry, recent_entries
+from vllm_soak.heap.roots import all_roots
+from vllm_soak.heap.snapshot import Snapshot
+from vllm_soak.heap.walk import Walk
+
+if TYPE_CHECKING:
+    from vllm_soak.heap.locate import Located
+    from vllm_soak.heap.path import Path
+
+ROWS = 200
+# Entries are looked into for this many rows only: it costs up to 16,000 objects a row.
+MEASURED = 24
+
+
+@dataclass
+class Series:
+    """A container that was answered with once, and is from then on.
+
+    Attributes:
+        path: The way by which it was first found: what names the series.
+        address: Where the container was at the last census.
+        code: Sixteen bits of its type.
+        length: `len()` at the last census.
+        exclusive: Exclusive bytes an entry when last measured.
+    """
+
+    path: Path
+    address: int
+    code: int
+    length: int
+    exclusive: float | None = None
+
+
+class Census:
+    """Compares each walk of the heap with the one before. One caller at a time.
+
+    Args:
+        hidden: Objects that are not to be walked: the caller's own.
+    """
+
+    def __init__(self, hidden: tuple[object, ...] = ()) -> None:
+        self._hidden = hidden
+        self._before: Snapshot | None = None
+        self._series: dict[str, Series] = {}
+
+    def take(self, *, baseline: bool = False) -> dict[str, Any]:
+        """Walk the heap and answer as the probe's contract says.
+
+        Args:
+            baseline: Forget what was seen before.
+        """
+        started = time.monotonic()
+        if baseline:
+            self._before, self._series = None, {}
+        roots = all_roots()
+        walk = Walk(hidden=(self, self.__dict__, self._series, self._hidden, *self._hidden))
+        walk.run(roots)
+        naming = _Naming(walk, Snapshot(walk), Locator(roots), self._series)
+        rows, cut = naming.rows(self._before)
+        self._before = naming.settle()
+        return {
+            "objects": walk.objects,
+            "containers": len(walk.positions),
+            "seconds": time.monotonic() - started,
+            "walker": walker_name(),
+            "partial": "; ".join(filter(None, [walk.partial, cut])),
+            "populations": rows,
+        }
+
+
+class _Naming:
+    """Gives the containers of one walk their paths and rows."""
+
+    def __init__(self, walk: Walk, now: Snapshot, locator: Locator, series: dict[str, Series]) -> None:
+        self._walk = walk
+        self._now = now
+        self._locator = locator
+        self._series = series
+        self._found: list[tuple[int, Series, Located]] = []
+        self._done: set[int] = set()
+
+    def rows(self, before: Snapshot | None) -> tuple[list[dict[str, Any]], str]:
+        """Rows, the largest growth first, and what was cut."""
+        for series in self._series.values():
+            self._again(series)
+        growers = [] if before is None else self._now.growers(before)
+        left = 0
+        for grower in growers:
+            if self._is_enough(grower.growth):
+                left += 1
+            elif self._walk.address(grower.container) not in self._done:
+                self._meet(grower.container, grower.growth)
+        self._found.sort(key=lambda one: -one[0])
+        kept = self._found[:ROWS]
+        self._keep_series()
+        return [_row(series, where, growth, rank < MEASURED) for rank, (growth, series, where) in enumerate(kept)], (
+            f"{left} containers that grew less than the {ROWS} listed were not named" if left else ""
+        )
+
+    def settle(self) -> Snapshot:
+        """The snapshot, for the next census to compare with."""
+        self._now.settle()
+        self._found.clear()
+        return self._now
+
+    def _is_enough(self, growth: int) -> bool:
+        return sum(1 for one in self._found if one[0] >= growth) >= ROWS
+
+    def _keep_series(self) -> None:
+        """Forget the series that grew least, beyond the rows of a census."""
+        kept = {series.path.text for _, series, _ in self._found[: 2 * ROWS]}
+        for text in [text for text in self._series if text not in kept and len(self._series) > 2 * ROWS]:
+            del self._series[text]
+
+    def _again(self, series: Series) -> None:
+        """A known series: what is at its path now, or the same container if the path leads nowhere."""
+        where = self._locator.by_path(series.path)
+        if where is None or kind_of(type(where.item)).code != series.code:
+            container = self._now.container(series.address)
+            if container < 0 or self._walk.codes[container] != series.code:
+                return
+            where = self._locator.by_chain(self._walk.chain(container))
+        if where is None or id(where.item) in self._done:
+            return
+        base = container_base(where.item)
+        if base is not None:
+            self._add(series, where, length(where.item, base))
+
+    def _add(self, series: Series, where: Located, now: int) -> None:
+        self._done.add(id(where.item))
+        self._found.append((now - series.length, series, where))
+        series.address, series.length = id(where.item), now
+
+    def _meet(self, container: int, growth: int) -> None:
+        """A container that grew for the first time."""
+        where = self._locator.by_chain(self._walk.chain(container))
+        if where is None or _is_ours(owner_module(where.path)) or where.path.text in self._series:
+            return
+        now = self._walk.lengths[container]
+        series = Series(where.path, id(where.item), self._walk.codes[container], now - growth)
+        self._series[where.path.text] = series
+        self._add(series, where, now)
+
+
+def _is_ours(module: str) -> bool:
+    """Whether a module is the harness's; a patch may leak like any code of the engine's."""
+    return module.partition(".")[0] == "vllm_soak" and not module.startswith("vllm_soak.patches")
+
+
+def _row(series: Series, where: Located, growth: int, measured: bool) -> dict[str, Any]:
+    base = container_base(where.item) or list
+    if measured and growth > 0:
+        series.exclusive = exclusive_per_entry(where.item, base)
+    bound = bound_of(where.item, where.owners)
+    return {
+        "path": series.path.text,
+        "template": series.path.template,
+        "fingerprint": series.path.fingerprint,
+        "type": type_name(type(where.item)),
+        "length": series.length,
+        "shallow_bytes": shallow_bytes(where.item),
+        "exclusive_per_entry": series.exclusive,
+        "bound": None if bound is None else bound.length,
+        "bound_reason": "" if bound is None else bound.reason,
+        "steps": series.path.steps,
+        "entry_types": entry_types(where.item, base),
+    }
+
+
+def entry_types(container: object, base: type) -> list[str]:
+    """Type names of a few recent entries (of a mapping's values), each once."""
+    if base is bytearray:
+        return ["int"]
+    return list(dict.fromkeys(type_name(type(entry[-1])) for entry in recent_entries(container, base)))

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a walk starts: every thread's frames with their locals, and the modules.
+
+On CPython 3.11 and later a running frame's referents include neither its locals nor its caller, so the
+whole chain of callers is followed and locals are read by name. Up to 3.12, reading `f_locals` leaves a
+snapshot on the frame that pins every local until the frame ends; it is emptied at once, or the census
+would itself become a retainer.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from inspect import CO_OPTIMIZED
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vllm_soak.heap.attributes import derives, module_dict, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+# Where the census's own state and the probe's live: never walked, never reported.
+OWN_MODULES = ("vllm_soak.heap", "vllm_soak.probe", "vllm_soak.sampling")
+# Frames of a runner around the program: their names say little, so they come after all others.
+_RUNNERS = frozenset({"pytest", "_pytest", "pluggy"})
+_SNAPSHOTS = sys.version_info < (3, 13)
+
+
+class Root(NamedTuple):
+    """One place where a walk starts.
+
+    Args:
+        label: Local name, or module name.
+        value: The local's value, or the module's namespace.
+        place: `thread/function` of a local, empty for a module.
+        owner: Name of the module whose code or namespace this is.
+        late: Walked only when all else has been, so that plainer paths win.
+    """
+
+    label: str
+    value: object
+    place: str
+    owner: str
+    late: bool
+
+
+def all_roots() -> list[Root]:
+    """Locals of every thread's frames, outermost frame first, then modules by name."""
+    return [*frame_roots(), *module_roots()]
+
+
+def module_roots() -> list[Root]:
+    """Namespaces of all loaded modules but our own: the engine's first, then by name."""
+    loaded = [(name, module) for name, module in list(sys.modules.items()) if type(name) is str]
+    loaded.sort(key=lambda pair: (not pair[0].startswith(("vllm", "__main__")), pair[0]))
+    return [
+        Root(label=name, value=module_dict(module), place="", owner=name, late=False)
+        for name, module in loaded
+        if derives(type(module), ModuleType) and not is_own(name)
+    ]
+
+
+def frame_roots() -> Iterator[Root]:
+    """Locals of every thread's frames but our own."""
+    for thread, frame in _stacks():
+        owner = _module_of(frame)
+        if is_own(owner):
+            continue
+        place = f"{thread}/{frame.f_code.co_name}"
+        for name, value in locals_of(frame):
+            yield Root(label=name, value=value, place=place, owner=owner, late=_is_runner(owner))
+
+
+def is_own(module: str) -> bool:
+    """Whether a module belongs to the probe."""
+    return module in OWN_MODULES or module.startswith(tuple(f"{own}." for own in OWN_MODULES))
+
+
+def locals_of(frame: FrameType) -> list[tuple[str, Any]]:
+    """A frame's locals by name, leaving no snapshot behind; empty at module level (a root already).
+
+    A frame that is being traced in Python is left alone: up to 3.12 the tracer writes the snapshot
+    back into the frame, and an emptied one would unbind its locals.
+    """
+    if not frame.f_code.co_flags & CO_OPTIMIZED or (_SNAPSHOTS and frame.f_trace is not None):
+        return []
+    namespace = frame.f_locals
+    pairs = [(name, value) for name, value in list(namespace.items()) if type(name) is str]
+    # Emptied unless the frame's own code holds it, having called `locals()`: then it is the user's.
+    if _SNAPSHOTS and sys.getrefcount(namespace) <= _OURS_ALONE:
+        namespace.clear()
+    return pairs
+
+
+def _refcount_of_a_snapshot() -> int:
+    frame = sys._getframe()
+    namespace = frame.f_locals
+    return sys.getrefcount(namespace)
+
+
+def _stacks() -> Iterator[tuple[str, FrameType]]:
+    """Frames of each thread, outermost first; the main thread first, then by thread name."""
+    names = _thread_names()
+    stacks = [(names.get(ident, f"thread {ident}"), frame) for ident, frame in sys._current_frames().items()]
+    stacks.sort(key=lambda stack: (stack[0] != "MainThread", stack[0]))
+    for thread, innermost in stacks:
+        chain: list[FrameType] = []
+        frame: FrameType | None = innermost
+        while frame is not None:
+            chain.append(frame)
+            frame = frame.f_back
+        for one in reversed(chain):
+            yield thread, one
+
+
+def _thread_names() -> dict[int, str]:
+    active: dict[int, threading.Thread] = dict(threading._active)  # type: ignore[attr-defined]
+    names = {ident: read(thread, "_name") for ident, thread in active.items()}
+    return {ident: name for ident, name in names.items() if type(name) is str}
+
+
+def _module_of(frame: FrameType) -> str:
+    name = frame.f_globals.get("__name__", "")
+    return name if type(name) is str else ""
+
+
+def _is_runner(module: str) -> bool:
+    top = module.partition(".")[0]
+    return top in sys.stdlib_module_names and top != "__main__" or top in _RUNNERS
+
+
+_OURS_ALONE = _refcount_of_a_snapshot() if _SNAPSHOTS else 0

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long each container was at a census, and which containers are longer at the next one."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from vllm_soak.heap.walk import Walk
+
+
+class Grower(NamedTuple):
+    """A container that got longer.
+
+    Args:
+        container: Its position among the walk's containers.
+        growth: Entries added since the previous census.
+    """
+
+    container: int
+    growth: int
+
+
+class Snapshot:
+    """Address, length, type and owner of every container: 22 bytes each, sorted by address.
+
+    Args:
+        walk: The walk that found them.
+    """
+
+    def __init__(self, walk: Walk) -> None:
+        addresses = array("Q", map(walk.address, range(len(walk.positions))))
+        rank = array("I", sorted(range(len(addresses)), key=addresses.__getitem__))
+        self.addresses = array("Q", map(addresses.__getitem__, rank))
+        self.lengths = array("Q", map(walk.lengths.__getitem__, rank))
+        self.codes = array("H", map(walk.codes.__getitem__, rank))
+        self.owners = array("Q", map(walk.owner, rank))
+        self._rank: array[int] | None = rank
+
+    def place(self, address: int) -> int:
+        """Where an address stands, or -1."""
+        at = bisect_left(self.addresses, address)
+        return at if at < len(self.addresses) and self.addresses[at] == address else -1
+
+    def container(self, address: int) -> int:
+        """Position among the walk's containers, or -1; only before `settle()`."""
+        at = self.place(address)
+        return self._rank[at] if at >= 0 and self._rank is not None else -1
+
+    def settle(self) -> None:
+        """Drop what only the census that made this needs."""
+        self._rank = None
+
+    def growers(self, before: Snapshot) -> list[Grower]:
+        """Containers longer than in an earlier snapshot, the largest growth first."""
+        found, fresh = self._same_identity(before)
+        found += self._same_owner(before, fresh)
+        return sorted(found, key=lambda grower: -grower.growth)
+
+    def _same_identity(self, before: Snapshot) -> tuple[list[Grower], list[int]]:
+        """Growers by address and type, and the places whose address is new or taken by another type."""
+        found, fresh, rank = [], [], self._rank or array("I")
+        for at, address in enumerate(self.addresses):
+            then = before.place(address)
+            if not self._is_still(at, before, then):
+                fresh.append(at)
+            if then >= 0 and before.codes[then] == self.codes[at] and before.lengths[then] < self.lengths[at]:
+                found.append(Grower(rank[at], self.lengths[at] - before.lengths[then]))
+        return found, fresh
+
+    def _is_still(self, at: int, other: Snapshot, there: int) -> bool:
+        """Whether a container looks the same in another snapshot: an address alone may have been taken anew."""
+        return there >= 0 and self.codes[at] == other.codes[there] and self.owners[at] == other.owners[there]
+
+    def _same_owner(self, before: Snapshot, fresh: list[int]) -> list[Grower]:
+        """Containers that took the place of a shorter one: the only new and the only gone of an owner's type."""
+        now = self.lone_places(fresh)
+        gone = [at for at in before.under(now) if not before._is_still(at, self, self.place(before.addresses[at]))]
+        rank = self._rank or array("I")
+        pairs = [(now[slot], at) for slot, at in before.lone_places(gone).items()]
+        return [
+            Grower(rank[new], self.lengths[new] - before.lengths[old])
+            for new, old in pairs
+            if self.lengths[new] > before.lengths[old]
+        ]
+
+    def under(self, slots: dict[tuple[int, int], int]) -> list[int]:
+        """Places whose owner and type are among the slots."""
+        return [at for at, slot in enumerate(zip(self.owners, self.codes, strict=True)) if slot in slots]
+
+    def lone_places(self, places: list[int]) -> dict[tuple[int, int], int]:
+        """Places by owner and type, where there is one place only."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for at in places:
+            if self.owners[at]:
+                found.setdefault((self.owners[at], self.codes[at]), []).append(at)
+        return {slot: ats[0] for slot, ats in found.items() if len(ats) == 1}

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python's garbage collector: what is pending, and what it has done so far."""
+
+from __future__ import annotations
+
+import gc
+
+
+def collector() -> dict[str, float]:
+    """`gc_count0..2`, `gc_collections`, `gc_collected`, `gc_uncollectable` since start, and `gc_frozen`."""
+    stats = gc.get_stats()
+    values = {f"gc_count{at}": float(count) for at, count in enumerate(gc.get_count())}
+    totals = {name: float(sum(one[name] for one in stats)) for name in ("collections", "collected", "uncollectable")}
+    return {
+        **values,
+        **{f"gc_{name}": total for name, total in totals.items()},
+        "gc_frozen": float(gc.get_freeze_count()),
+    }

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bring the process to rest before it is measured, and say what each step gave back."""
+
+from __future__ import annotations
+
+import gc
+
+from vllm_soak.sampling.malloc import trim
+from vllm_soak.sampling.memory import in_use
+
+
+def settle() -> dict[str, float]:
+    """Collect garbage, then return free memory to the system.
+
+    Frozen objects stay frozen: unfreezing and freezing again would also freeze what lives only now.
+
+    Returns:
+        `gc_freed` and `trim_returned`, the bytes by which memory in use fell in each step (never below
+        0: an engine that is not idle may grow meanwhile), `gc_objects`, the unreachable objects found, and `in_use`
+        afterwards. What cannot be measured here is absent.
+    """
+    before = in_use()
+    values = {"gc_objects": float(gc.collect())}
+    collected = in_use()
+    trimmed = trim()
+    after = in_use()
+    if before is None or collected is None or after is None:
+        return values
+    values |= {"gc_freed": max(0.0, before - collected), "in_use": after}
+    if trimmed:
+        values["trim_returned"] = max(0.0, collected - after)
+    return values
