@@ -266,9 +266,10 @@ def test_a_full_disk_loses_nothing_that_was_written(small_disk: Path) -> None:
     assert "no space is left" in check_full(small_disk / "run", 0)[0]
 
 
-def test_a_disk_without_room_for_a_run_leaves_no_half_run(small_disk: Path) -> None:
+@pytest.mark.parametrize("blocks", [0, 2, 5, 9, 12])
+def test_a_disk_without_room_for_a_run_leaves_no_half_run(small_disk: Path, blocks: int) -> None:
     free = os.statvfs(small_disk)
-    (small_disk / "ballast").write_bytes(b"x" * (free.f_bavail - 2) * free.f_frsize)
+    (small_disk / "ballast").write_bytes(b"x" * (free.f_bavail - blocks) * free.f_frsize)
     with pytest.raises(StoreError, match="space"):
         RunStore.create(small_disk / "run", {})
     (small_disk / "ballast").unlink()

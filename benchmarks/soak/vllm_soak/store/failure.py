@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,13 @@ _RIGHTS = "choose a run folder that you may write to"
 _DEVICE = "check the disk or choose another run folder; what was written before can be reported"
 
 
+# The shared-memory file grows in steps of 32 KiB.
+LITTLE_ROOM = 32 * 1024
+
+
 def write_failure(file: Path, error: Exception) -> StoreError:
     """Return the StoreError that says why `file` could not be written."""
-    if _is_full(error):
+    if _is_full(error) or _has_no_room(file):
         return StoreError(f"no space is left to write {file}", _ROOM)
     if _is_readonly(error):
         return StoreError(f"{file} cannot be written ({error})", _RIGHTS)
@@ -30,6 +35,15 @@ def _is_full(error: Exception) -> bool:
     if isinstance(error, OSError):
         return error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
     return _code(error) == sqlite3.SQLITE_FULL
+
+
+def _has_no_room(file: Path) -> bool:
+    """Whether the disk is all but full: SQLite calls it an I/O error when its shared memory cannot grow."""
+    try:
+        free = os.statvfs(file.parent)
+    except OSError:
+        return False
+    return free.f_bavail * free.f_frsize < LITTLE_ROOM
 
 
 def _is_readonly(error: Exception) -> bool:
