@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a process's probe listens, and how a socket with a long path is reached."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+VARIABLE = "VLLM_SOAK_PROBE"
+# `sockaddr_un.sun_path` holds 108 bytes on Linux and 104 elsewhere, its final zero included.
+_LONGEST = 107 if sys.platform == "linux" else 103
+PRIVATE = 0o700
+
+
+def probe_folder() -> Path | None:
+    """The folder that the environment asks for, made if need be; None when no probe is wanted.
+
+    Raises:
+        OSError: The folder cannot be made.
+        PermissionError: The default folder belongs to another user, or others may enter it.
+    """
+    wanted = os.environ.get(VARIABLE, "0")
+    if wanted in {"", "0"}:
+        return None
+    if wanted != "1":
+        folder = Path(wanted).absolute()
+        folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        return folder
+    return _default_folder()
+
+
+def socket_of(folder: Path, pid: int) -> Path:
+    """The socket of a process's probe."""
+    return folder / f"{pid}.sock"
+
+
+@contextlib.contextmanager
+def short_name(path: Path) -> Iterator[str]:
+    """A name by which `bind` and `connect` accept the socket, however long its path is.
+
+    Raises:
+        OSError: The path is too long, and this system has no /proc to shorten it with.
+    """
+    if len(os.fsencode(path)) <= _LONGEST:
+        yield str(path)
+        return
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove the sockets of processes that ended without removing theirs."""
+    for path in folder.glob("*.sock"):
+        if path.stem.isdigit() and not _is_alive(int(path.stem)):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _default_folder() -> Path:
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    folder = Path(runtime) / "vllm-soak" if runtime else Path(tempfile.gettempdir()) / f"vllm-soak-{os.getuid()}"
+    folder.mkdir(mode=PRIVATE, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise PermissionError(f"{folder} is not a folder that only this user can enter")
+    return folder
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller's end of a probe's socket."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vllm_soak.errors import EngineError
+from vllm_soak.probe.address import short_name
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_LOOK = "see the engine's log in the run's folder for why it ended or hangs"
+
+
+class ProbeClient:
+    """Asks one process. Each question is a connection of its own, so an idle client holds nobody up.
+
+    Args:
+        path: The probe's socket.
+        quick: Seconds to wait for an answer to `ping` and `patches`.
+        slow: Seconds to wait for a sample or a census; an engine that is busy shares its interpreter with them.
+    """
+
+    def __init__(self, path: Path | str, *, quick: float = 30.0, slow: float = 300.0) -> None:
+        self.path = Path(path)
+        self._quick = quick
+        self._slow = slow
+
+    def __enter__(self) -> ProbeClient:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        """Nothing is held between questions."""
+
+    def ping(self) -> dict[str, Any]:
+        """`pid`, `process`, `version`, `python`.
+
+        Raises:
+            EngineError: The process is gone, or did not answer in time. So for every question.
+        """
+        return self._ask(self._quick, command="ping")
+
+    def sample(self, *, settle: bool = True, watch: list[str] | None = None) -> dict[str, Any]:
+        """`values` and `lengths` as in `store.record.Sample`."""
+        return self._ask(self._slow, command="sample", settle=settle, watch=watch or [])
+
+    def census(self, *, baseline: bool = False) -> dict[str, Any]:
+        """`objects`, `containers`, `seconds`, `walker`, `partial`, `populations`."""
+        return self._ask(self._slow, command="census", baseline=baseline)
+
+    def patches(self) -> list[dict[str, str]]:
+        """Rows as in `store.record.PatchRow` without `arm`."""
+        rows: list[dict[str, str]] = self._ask(self._quick, command="patches")["patches"]
+        return rows
+
+    def _ask(self, seconds: float, **request: Any) -> dict[str, Any]:
+        try:
+            answer = json.loads(self._exchange(seconds, json.dumps(request).encode() + b"\n"))
+        except TimeoutError as late:
+            cause = f"the engine's process did not answer the probe at {self.path} within {seconds:g} s"
+            raise EngineError(cause, _LOOK) from late
+        except (OSError, ValueError) as gone:
+            raise EngineError(f"the engine's process behind {self.path} is gone ({gone})", _LOOK) from gone
+        return _checked(answer)
+
+    def _exchange(self, seconds: float, request: bytes) -> bytes:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+            peer.settimeout(seconds)
+            with short_name(self.path) as name:
+                peer.connect(name)
+            peer.sendall(request)
+            with peer.makefile("rb") as lines:
+                line = lines.readline()
+        if not line.endswith(b"\n"):
+            raise ConnectionResetError("it hung up before it had answered")
+        return line
+
+
+def _checked(answer: dict[str, Any]) -> dict[str, Any]:
+    failure = answer.get("error")
+    if failure is not None:
+        raise EngineError(failure["cause"], failure["remedy"])
+    return answer

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a probe can be asked. Nothing else can be, and nothing that is asked names code to run."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import TYPE_CHECKING, Any
+
+import vllm_soak
+from vllm_soak.heap.census import Census
+from vllm_soak.patching.status import report
+from vllm_soak.probe.role import role
+from vllm_soak.sampling.sample import take_sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MOST_PATHS = 100
+
+
+class Commands:
+    """The probe's commands, with the state that one census hands to the next.
+
+    Args:
+        hidden: Objects of the probe, which no census reports.
+    """
+
+    def __init__(self, hidden: tuple[object, ...] = ()) -> None:
+        self._census = Census(hidden=(self, *hidden))
+        self._known: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            "ping": self._ping,
+            "sample": self._sample,
+            "census": self._take_census,
+            "patches": self._patches,
+        }
+
+    def answer(self, request: object) -> dict[str, Any]:
+        """The answer to a request, an `error` among them; never raises."""
+        if not isinstance(request, dict) or request.get("command") not in self._known:
+            return error("the probe was asked something that it does not know", f"ask one of {', '.join(self._known)}")
+        try:
+            return self._known[request["command"]](request)
+        except Exception as failure:  # noqa: BLE001 - whatever went wrong here is not the engine's to suffer
+            return error(f"the probe failed with {type(failure).__name__}: {failure}", "report this as a defect")
+
+    def _ping(self, _request: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "pid": os.getpid(),
+            "process": role(),
+            "version": vllm_soak.__version__,
+            "python": platform.python_version(),
+        }
+
+    def _sample(self, request: dict[str, Any]) -> dict[str, Any]:
+        paths = [path for path in request.get("watch") or [] if isinstance(path, str)]
+        return take_sample(settled=request.get("settle") is True, watch=paths[:_MOST_PATHS])
+
+    def _take_census(self, request: dict[str, Any]) -> dict[str, Any]:
+        found = self._census.take(baseline=request.get("baseline") is True)
+        process = role()
+        return {**found, "populations": [{"process": process, **row} for row in found["populations"]]}
+
+    def _patches(self, _request: dict[str, Any]) -> dict[str, Any]:
+        return {"patches": report(role())}
+
+
+def error(cause: str, remedy: str) -> dict[str, Any]:
+    """An answer that says what went wrong and what can be done about it."""
+    return {"error": {"cause": cause, "remedy": remedy}}

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The probe: one daemon thread that answers over a Unix socket, and never raises into the engine."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import socket
+import struct
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from vllm_soak.probe.address import probe_folder, remove_stale, short_name, socket_of
+from vllm_soak.probe.commands import Commands, error
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# A request is a command with a few paths.
+LONGEST_REQUEST = 64 * 1024
+# How long a client may keep the probe to itself between two requests, and to take an answer, in seconds.
+PATIENCE = 10.0
+_CREDENTIALS = struct.Struct("3i")  # Linux's struct ucred: pid, uid, gid
+
+
+class Server:
+    """One process's probe.
+
+    Args:
+        path: Where to listen; a file that is there is replaced.
+
+    Raises:
+        OSError: The socket cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.pid = os.getpid()
+        self._listener = _listen(path)
+        self._thread = threading.Thread(target=self._serve, name="vllm-soak-probe", daemon=True)
+        self._commands = Commands(hidden=(self, self.__dict__, self._thread))
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening; the socket's file is removed by the process that made it only."""
+        with contextlib.suppress(OSError):
+            self._listener.close()
+        if os.getpid() == self.pid:
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+
+    def _serve(self) -> None:
+        while self._listener.fileno() >= 0:
+            try:
+                client, _ = self._listener.accept()
+                with client:
+                    self._converse(client)
+            except Exception:  # noqa: BLE001 - a client that misbehaves is dropped, and the engine lives on
+                time.sleep(0.05)
+
+    def _converse(self, client: socket.socket) -> None:
+        """Answer one client's requests until it hangs up or takes too long."""
+        if not is_same_user(client):
+            return
+        client.settimeout(PATIENCE)
+        with client.makefile("rb") as lines:
+            while line := lines.readline(LONGEST_REQUEST + 1):
+                client.sendall(self._reply(line))
+                if not line.endswith(b"\n"):
+                    return
+
+    def _reply(self, line: bytes) -> bytes:
+        if len(line) > LONGEST_REQUEST:
+            answer = error("the request is too long", f"keep it below {LONGEST_REQUEST} bytes")
+        else:
+            answer = self._commands.answer(_parsed(line))
+        return json.dumps(answer).encode() + b"\n"
+
+
+def arm() -> Path | None:
+    """Start this process's probe if `VLLM_SOAK_PROBE` asks for one, once; never raises.
+
+    A forked child gets a socket of its own; a spawned one is armed by the plugin.
+
+    Returns:
+        The socket, or None when no probe is wanted or none could be started.
+    """
+    with contextlib.suppress(Exception):
+        if _armed and _armed[0].pid == os.getpid():
+            return _armed[0].path
+        return _start()
+    return None
+
+
+def disarm() -> None:
+    """Stop this process's probe and remove its socket."""
+    while _armed:
+        _armed.pop().close()
+
+
+def is_same_user(client: socket.socket) -> bool:
+    """Whether the peer runs as this user, or as root; true where the system cannot say."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return True
+    _, user, _ = _CREDENTIALS.unpack(client.getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size))
+    return user in {os.geteuid(), 0}
+
+
+_armed: list[Server] = []
+
+
+def _start() -> Path | None:
+    folder = probe_folder()
+    if folder is None:
+        return None
+    remove_stale(folder)
+    server = Server(socket_of(folder, os.getpid()))
+    _armed[:] = [server]
+    server.start()
+    _register_once()
+    return server.path
+
+
+def _listen(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+        with short_name(path) as name:
+            listener.bind(name)
+        path.chmod(0o600)  # before listen(): nobody can have connected yet
+        listener.listen(8)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _parsed(line: bytes) -> object:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def _rearm() -> None:
+    """In a forked child: the parent's thread is not here, its socket is."""
+    with contextlib.suppress(Exception):
+        if _armed:
+            disarm()
+            _start()
+
+
+_registered: list[bool] = []
+
+
+def _register_once() -> None:
+    if not _registered:
+        _registered.append(True)
+        atexit.register(disarm)
+        os.register_at_fork(after_in_child=_rearm)
