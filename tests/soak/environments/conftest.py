@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cache of engine environments that outlives the session, and child processes that play the controller."""
+"""Engine environments, and child processes that play the controller."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -20,21 +21,25 @@ Listing = Callable[[Path], set[str]]
 
 
 @pytest.fixture(scope="session")
-def engine_cache() -> Iterator[Path]:
-    """The cache folder; it stays in the checkout, so only a clean clone pays for it."""
-    default = Path(__file__).parents[3] / ".cache" / "test"
-    folder = Path(os.environ.get("VLLM_SOAK_CACHE", default))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VLLM_SOAK_CACHE", str(folder))
-        yield folder
+def engine_cache() -> Path:
+    """The session's cache of environments; it stays in the checkout, so only a clean clone pays for it."""
+    return Path(os.environ["VLLM_SOAK_CACHE"])
 
 
 @pytest.fixture(scope="session")
 def scheduler_environment(engine_cache: Path) -> EngineEnvironment:
-    """The newest tested release with the small torch; tests leave it as it is."""
+    """The newest tested release, fit for the scheduler at least; tests leave it as it is."""
     environment = ensure(newest_tested(), "scheduler")
     assert environment.folder.is_relative_to(engine_cache)
     return environment
+
+
+@pytest.fixture(scope="module")
+def scratch_cache(engine_cache: Path) -> Iterator[Path]:
+    """An empty cache that tests may spoil, on the file system of the other one so that files can be shared."""
+    engine_cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=engine_cache.parent, prefix="scratch-") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +69,9 @@ def controller(child_variables: Mapping[str, str], tmp_path: Path) -> Iterator[C
     yield start
     for child in children:
         child.kill()
-        child.communicate()
+        child.wait()
+        if child.stdout is not None:
+            child.stdout.close()
 
 
 @pytest.fixture(scope="session")

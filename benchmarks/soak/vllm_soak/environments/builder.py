@@ -118,4 +118,6 @@ def clear_leftovers(folder: Path) -> None:
     """Remove what interrupted attempts at this environment left."""
     for suffix in (PARTIAL, REPLACED):
         for leftover in folder.parent.glob(f".{folder.name}.*{suffix}"):
-            shutil.rmtree(leftover)
+            # `.a-1.0.1.xyz.partial` is of another environment than `a-1.0`.
+            if "." not in leftover.name.removeprefix(f".{folder.name}.").removesuffix(suffix):
+                shutil.rmtree(leftover)
