@@ -61,7 +61,7 @@ class ArmRunner:
             EngineError: The engine did not start.
         """
         self.facts = self._guarded(lambda: self.target.request("start", **self.start))
-        self.store.set_engine(self.name, self.facts)
+        self.store.add_facts(self.name, self.facts)
         with self._probe() as probe:
             self.store.add_patches([PatchRow(arm=self.name, **row) for row in probe.patches()])
 
