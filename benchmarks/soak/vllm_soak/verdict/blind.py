@@ -5,11 +5,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vllm_soak.verdict.growth import FEWEST_ENTRIES
+
 if TYPE_CHECKING:
     from vllm_soak.store.record import Arm
 
 ALWAYS = (
     "chains of new objects (a linked list) and objects that are replaced each round grow no container",
+    f"a container that gains fewer than {FEWEST_ENTRIES} entries over the whole run is not looked at",
+    "a container that is emptied, but less often than once in this run, looks like a leak",
     "native memory is seen as bytes only, never by name",
     "a cache without a known bound that fills for longer than this run looks like a leak",
 )

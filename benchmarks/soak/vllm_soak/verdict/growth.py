@@ -23,8 +23,9 @@ FEWEST_ROUNDS = 3
 # events (a lazy import, a new batch shape, a log line) adds. It is a count, not a rate: one
 # entry per 1,000 requests passes it after 10,000 requests.
 FEWEST_ENTRIES = 10
-# A container that is not steady holds the answer up only while it still adds this much.
-ENTRIES_PER_REQUEST_THAT_MATTER = 1e-3
+# A container that is not steady holds the answer up only while it still adds this much: half of
+# one entry per 1,000 requests, the slowest leak that a long run must see.
+ENTRIES_PER_REQUEST_THAT_MATTER = 0.5e-3
 # Rounds, of all measured ones, that must have grown for gaps to be an open question.
 MOST_ROUNDS = 2 / 3
 
@@ -155,11 +156,11 @@ def slowing(growth: Growth) -> Finding | None:
 
 
 def uneven(growth: Growth) -> Finding:
-    """Grew in every round, but too unevenly to tell a leak from a cache."""
+    """Grew in every round, but too little or too unevenly to tell a leak from a cache."""
     return Finding(
         Outcome.INCONCLUSIVE,
         "uneven-growth",
-        f"grew in each of {growth.rounds} rounds by {_range(growth.steps)} entries, too uneven to tell",
+        f"grew in each of {growth.rounds} rounds by {_range(growth.steps)} entries, too few or too uneven to tell",
         "run more rounds (--max-rounds, --max-requests) or larger ones (--num-prompts)",
     )
 

@@ -142,5 +142,5 @@ def clean(evidence: Evidence) -> Finding:
     least = detectable(evidence.rest)
     below = "" if least is None else f"; a leak above {least:,.0f} bytes per 1,000 requests would have shown"
     rounds = len(measured_rounds(evidence.arm))
-    reason = f"no container gained {FEWEST_ENTRIES} entries and kept growing over {rounds} rounds{below}"
+    reason = f"no container kept growing over {rounds} rounds (by {FEWEST_ENTRIES} entries or more in all){below}"
     return Finding(Outcome.NO_LEAK, "nothing-grew", reason)

@@ -54,8 +54,8 @@ def measured_samples(arm: Arm, process: str) -> list[Sample]:
 
 def gc_deferred(samples: list[Sample], series: Series) -> Finding | None:
     """Every round left garbage that a collection freed, more than what stayed."""
-    floors = [max(FLOOR_BYTES, FLOOR_PER_REQUEST * span) for span in series.spans]
-    freed = _significant(samples, "gc_freed", floors, series.total)
+    floor = max(FLOOR_BYTES, FLOOR_PER_REQUEST * series.work / max(len(series.growth), 1))
+    freed = _significant(samples, "gc_freed", floor, series.total)
     if freed is None:
         return None
     return Finding(
@@ -67,8 +67,8 @@ def gc_deferred(samples: list[Sample], series: Series) -> Finding | None:
 
 def fragmentation(samples: list[Sample], series: Series) -> Finding | None:
     """Every round left free memory that the allocator kept until it was trimmed."""
-    floors = [max(FLOOR_BYTES, FLOOR_SHARE * value) for value in series.values[1:]]
-    returned = _significant(samples, "trim_returned", floors, series.total)
+    floor = max(FLOOR_BYTES, FLOOR_SHARE * max(series.values, default=0.0))
+    returned = _significant(samples, "trim_returned", floor, series.total)
     if returned is None:
         return None
     return Finding(
@@ -78,12 +78,11 @@ def fragmentation(samples: list[Sample], series: Series) -> Finding | None:
     )
 
 
-def _significant(samples: list[Sample], name: str, floors: list[float], stayed: float) -> float | None:
-    values = [s.values.get(name, 0.0) for s in samples][-len(floors) :]
-    if len(values) < len(floors) or not values:
-        return None
-    above = all(value >= floor for value, floor in zip(values, floors, strict=True))
-    return sum(values) if above and sum(values) >= stayed else None
+def _significant(samples: list[Sample], name: str, floor: float, stayed: float) -> float | None:
+    """Return the sum over the rounds when each reached the floor and the sum exceeds what stayed."""
+    values = [s.values[name] for s in samples if name in s.values]
+    every = bool(values) and len(values) == len(samples) and min(values) >= floor
+    return sum(values) if every and sum(values) >= stayed else None
 
 
 def _sum(samples: list[Sample], name: str) -> float:

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from dataclasses import replace
+
+import synthetic_series as made
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vllm_soak.store.record import MEASURED
+from vllm_soak.verdict.series import (
+    Series,
+    byte_series,
+    container_rows,
+    judged_rounds,
+    length_series,
+    measured_rounds,
+    processes,
+    walked_rounds,
+)
+
+
+@given(st.lists(st.tuples(st.integers(1, 10_000), st.integers(-1000, 1000)), min_size=1, max_size=20))
+def test_growth_and_spans_add_up_to_the_whole(moves: list[tuple[int, int]]) -> None:
+    requests, values = [0], [0.0]
+    for work, grown in moves:
+        requests.append(requests[-1] + work)
+        values.append(values[-1] + grown)
+    series = Series(requests, values)
+    assert sum(series.growth) == series.total
+    assert sum(series.spans) == series.work
+    assert all(a < m < b for a, m, b in zip(requests, series.middles, requests[1:], strict=False))
+
+
+def test_an_empty_series_grew_by_nothing() -> None:
+    assert (Series([], []).total, Series([], []).work, Series([], []).growth) == (0.0, 0, [])
+
+
+def test_the_series_starts_at_the_end_of_warm_up() -> None:
+    arm = made.arm([10, 20, 30, 40, 50], warm_ups=3)
+    assert [r.index for r in judged_rounds(arm)] == [2, 3, 4]
+    assert byte_series(arm, made.PROCESS) == Series([6000, 8000, 10_000], [30.0, 40.0, 50.0])
+
+
+def test_without_warm_up_the_first_measured_round_is_the_first_point() -> None:
+    arm = made.arm([10, 20, 30], warm_ups=0)
+    assert [r.index for r in judged_rounds(arm)] == [0, 1, 2]
+
+
+def test_a_round_cut_short_is_left_out() -> None:
+    arm = made.arm([1.0] * 6)
+    arm.rounds[-1] = replace(arm.rounds[-1], requests=1200)
+    assert [r.index for r in measured_rounds(arm)] == [2, 3, 4]
+    arm.rounds[-1] = replace(arm.rounds[-1], requests=1990)
+    assert [r.index for r in measured_rounds(arm)] == [2, 3, 4, 5]
+
+
+def test_a_sample_without_its_round_is_a_crashs_tail() -> None:
+    arm = made.arm([1.0, 2.0, 3.0, 400.0])
+    del arm.rounds[-1]
+    assert byte_series(arm, made.PROCESS).values == [2.0, 3.0]
+
+
+def test_a_value_that_could_not_be_read_leaves_its_point_out() -> None:
+    arm = made.arm([1.0, 2.0, 3.0, 4.0])
+    del arm.samples[2].values["in_use"]
+    assert byte_series(arm, made.PROCESS).values == [2.0, 4.0]
+
+
+def test_a_container_present_from_the_first_measured_round_counts() -> None:
+    arm = made.arm([0] * 6, [made.Container([1, 2, 3, 4, 5, 6])])
+    arm.populations[:] = [p for p in arm.populations if p.round >= 2]
+    [rows] = container_rows(arm, made.PROCESS)
+    assert length_series(rows).values == [3.0, 4.0, 5.0, 6.0]
+
+
+def test_a_container_that_appears_late_or_is_gone_does_not() -> None:
+    whole = [made.Container([1, 2, 3, 4, 5, 6], path) for path in ("late", "gone", "stays")]
+    arm = made.arm([0] * 6, whole)
+    arm.populations[:] = [
+        p for p in arm.populations if not (p.path == "late" and p.round < 3) and not (p.path == "gone" and p.round > 4)
+    ]
+    assert [rows[0].path for rows in container_rows(arm, made.PROCESS)] == ["stays"]
+
+
+def test_only_walked_rounds_are_compared() -> None:
+    arm = made.arm([0] * 6, [made.Container([1, 2, 3, 4, 5, 6])])
+    last = arm.censuses.pop()
+    arm.populations[:] = [p for p in arm.populations if p.round != last.round]
+    assert [r.index for r in walked_rounds(arm, made.PROCESS)] == [1, 2, 3, 4]
+    assert len(container_rows(arm, made.PROCESS)) == 1
+    assert container_rows(arm, "another") == []
+
+
+def test_processes_in_order_of_appearance() -> None:
+    arm = made.arm([1.0, 2.0])
+    arm.samples.insert(0, replace(arm.samples[0], process="APIServer", phase=MEASURED))
+    assert processes(arm) == ["APIServer", made.PROCESS]
