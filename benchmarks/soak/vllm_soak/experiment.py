@@ -8,7 +8,7 @@ small blocks, first one leading, then the other, so that a drift of the machine'
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
@@ -90,7 +90,9 @@ class Experiment:
     def soak(self, group: list[ArmRunner]) -> None:
         """Take one group of arms from start to their last measured round."""
         self.progress.phase(f"starting {' and '.join(arm.name for arm in group)}")
-        start_together(group)
+        for arm in group:
+            arm.launch()
+        together(group, ArmRunner.wait_ready)
         first = self.warm_up(group)
         self.measure(group, first)
 
@@ -98,7 +100,7 @@ class Experiment:
         """Run warm-up rounds until every arm is steady; return the next round's index."""
         index = 0
         while self.budget.allows_warm_up(group, index):
-            self.round(group, index, WARM_UP)
+            self.round(group, index, WARM_UP, f"warm-up round {index + 1}")
             index += 1
             reasons = [reason for arm in group if (reason := unsettled(self.recorded(arm)))]
             if not reasons:
@@ -114,7 +116,7 @@ class Experiment:
                 return
             if done >= self.plan.rounds and self.clear(group):
                 return
-            self.round(group, first + done, MEASURED)
+            self.round(group, first + done, MEASURED, f"measured round {done + 1}")
 
     def clear(self, group: list[ArmRunner]) -> bool:
         """Whether the verdict of every arm of the group is other than inconclusive."""
@@ -129,38 +131,34 @@ class Experiment:
         """What the store holds of an arm so far."""
         return next(row for row in read_run(arm.folder).arms if row.name == arm.name)
 
-    def round(self, group: list[ArmRunner], index: int, phase: str) -> None:
+    def round(self, group: list[ArmRunner], index: int, phase: str, title: str) -> None:
         """Offer every arm the same work, then settle, sample and walk each."""
-        self.progress.phase(f"{phase} round {index + 1}")
+        self.progress.phase(title)
         count = BLOCKS if len(group) > 1 else 1
         for block, size in enumerate(split(self.plan.num_prompts, count)):
             leading = group if (index + block) % 2 == 0 else group[::-1]
             for arm in leading:
                 arm.load(size, lambda done: self.advance(group, done))
-        self.progress.phase(f"{phase} round {index + 1}: settling, sampling, walking the heap")
-        for arm in group:
-            arm.finish_round(index, phase)
+        self.progress.phase(f"{title}: settling, sampling, walking the heap")
+        together(group, lambda arm: arm.finish_round(index, phase))
 
     def advance(self, group: list[ArmRunner], done: int) -> None:
         """Show how much of the round's work is done over all arms."""
         self.progress.advance(sum(arm.loaded for arm in group) + done, self.plan.num_prompts * len(group))
 
 
-def start_together(group: list[ArmRunner]) -> None:
-    """Start the engines of a group side by side and wait for all of them.
+def together(group: list[ArmRunner], action: Callable[[ArmRunner], None]) -> None:
+    """Do the same with every arm of a group side by side, and wait for all.
 
     Raises:
-        EngineError: One did not start.
+        EngineError: An engine failed; all of the group are stopped then, which ends the other waits.
     """
-    for arm in group:
-        arm.launch()
     with ThreadPoolExecutor(len(group)) as pool:
-        waiting = [pool.submit(arm.wait_ready) for arm in group]
+        waiting = [pool.submit(action, arm) for arm in group]
         try:
             for one in as_completed(waiting):
                 one.result()
         except BaseException:
-            # Ends the waiting threads as well: their engines hang up.
             for arm in group:
                 arm.stop()
             raise

@@ -16,6 +16,8 @@ from vllm_soak.plan import Plan
 # A pool that the default load of 14 blocks a request fills within the first warm-up round.
 TINY_BLOCKS = 2000
 TINY_MODEL_LEN = 2048
+# What the one process of each driver is called in the report.
+ROLES = {"core": "Scheduler", "inproc": "LLM"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ def target_environment(plan: Plan, engine: Target, setting: ArmSettings, sockets
         **engine.variables,
         "VLLM_SOAK_PATCHES": setting.patches,
         "VLLM_SOAK_PROBE": str(sockets),
+        "VLLM_SOAK_ROLE": ROLES[plan.driver],
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
         "VLLM_NO_USAGE_STATS": "1",
     }

@@ -12,22 +12,28 @@ from collections.abc import Iterable
 
 from vllm_soak.store.record import Arm, Population
 
-FEWEST_WARM_UP_ROUNDS = 2
+# A baseline, a first growth, and a second to compare it with.
+FEWEST_WARM_UP_ROUNDS = 3
 # A rate that fell by more than this share between two rounds is still settling; identical rounds of
 # work repeat a steady container's growth to within a few per cent.
 SETTLED_SHARE = 0.75
 
 
 def growth_by_path(populations: Iterable[Population], index: int) -> dict[str, int]:
-    """Entries that each container gained between the censuses of round `index - 1` and `index`."""
+    """Entries that each container gained between the censuses of round `index - 1` and `index`.
+
+    A container that only the later census names is left out: a census names a container once it has
+    grown, so its length before is not known.
+    """
     lengths: dict[str, dict[int, int]] = {}
     for row in populations:
         if row.round in (index - 1, index):
             lengths.setdefault(f"{row.process} {row.path}", {})[row.round] = row.length
+    known = {path: by_round for path, by_round in lengths.items() if len(by_round) == 2}
     return {
-        path: by_round[index] - by_round.get(index - 1, 0)
-        for path, by_round in lengths.items()
-        if by_round.get(index, 0) > by_round.get(index - 1, 0)
+        path: by_round[index] - by_round[index - 1]
+        for path, by_round in known.items()
+        if by_round[index] > by_round[index - 1]
     }
 
 
@@ -60,7 +66,4 @@ def unsettled(arm: Arm) -> str:
     slowing = [path for path, gained in now.items() if gained < SETTLED_SHARE * before.get(path, 0)]
     if slowing:
         return f"{slowing[0]} is growing more slowly than in the round before"
-    new = sorted(set(now) - set(before))
-    if new and done < FEWEST_WARM_UP_ROUNDS + 1:
-        return f"{new[0]} has begun to grow"
     return ""
