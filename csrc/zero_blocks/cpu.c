@@ -115,8 +115,13 @@ static int useful_threads(int64_t bytes, int num_threads) {
 
 int zero_blocks_abi(void) { return ZERO_BLOCKS_ABI; }
 
+static bool should_stream(int64_t bytes, int method) {
+  if (method == ZERO_BLOCKS_AUTO) return bytes > cache_share();
+  return method == ZERO_BLOCKS_STREAM;
+}
+
 int64_t zero_blocks_cpu(const struct zero_blocks_layout *layout, const int64_t *ids, int64_t num_ids,
-                        int num_threads) {
+                        int num_threads, int method) {
   if (num_ids < 0 || !layout_is_sound(layout)) return ZERO_BLOCKS_BAD_LAYOUT;
   int64_t stray = first_stray(ids, num_ids, layout->num_blocks);
   if (stray || num_ids == 0 || layout->num_segments == 0) return stray;
@@ -125,7 +130,7 @@ int64_t zero_blocks_cpu(const struct zero_blocks_layout *layout, const int64_t *
   work.pages = layout->num_segments * num_ids;
   work.parts = (layout->max_page_bytes + CHUNK - 1) / CHUNK;
   work.batch = layout->max_page_bytes >= CHUNK ? 1 : CHUNK / layout->max_page_bytes;
-  work.stream = bytes > cache_share();
+  work.stream = should_stream(bytes, method);
   run_on_threads(take_batches, &work, useful_threads(bytes, num_threads));
   return 0;
 }

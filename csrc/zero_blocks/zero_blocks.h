@@ -41,12 +41,18 @@ struct zero_blocks_layout {
 
 ZERO_BLOCKS_API int zero_blocks_abi(void);
 
+/* How zeros are written. AUTO chooses by size and device; the others are for tests and measuring. */
+enum {
+  ZERO_BLOCKS_AUTO = 0,
+  ZERO_BLOCKS_CACHED = 1, /* CPU: through the cache */
+  ZERO_BLOCKS_STREAM = 2, /* CPU: past it */
+  ZERO_BLOCKS_STORES = 1, /* CUDA: 16-byte stores from registers */
+  ZERO_BLOCKS_BULK = 2,   /* CUDA: bulk stores from shared memory, where the device has them */
+};
+
 /* All or nothing: ids and layout are checked before the first byte is written. */
 ZERO_BLOCKS_API int64_t zero_blocks_cpu(const struct zero_blocks_layout *layout, const int64_t *ids,
-                                        int64_t num_ids, int num_threads);
-
-/* How the CUDA kernel writes. AUTO chooses by device and size; the others are for measuring. */
-enum { ZERO_BLOCKS_AUTO = 0, ZERO_BLOCKS_STORES = 1, ZERO_BLOCKS_BULK = 2 };
+                                        int64_t num_ids, int num_threads, int method);
 
 /* Where ids are, for zero_blocks_cuda. From the host they travel in the kernel's parameters. */
 enum { ZERO_BLOCKS_IDS_ON_DEVICE = 0, ZERO_BLOCKS_IDS_ON_HOST = 1 };
