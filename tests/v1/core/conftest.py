@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ from vllm_soak.patching.apply import undo
 from vllm_soak.patching.engine import installed_release
 from vllm_soak.patching.registry import NEW_BLOCK_IDS
 from vllm_soak.patching.release import Release, contains
+from vllm_soak.patching.status import LOGGER
 
 BLOCK = 16
 LONGEST = 256
@@ -75,6 +77,17 @@ def affected(is_affected: bool) -> None:
 def _unpatched_afterwards() -> Iterator[None]:
     yield
     assert undo(NEW_BLOCK_IDS) == []
+
+
+@pytest.fixture
+def own_log() -> Iterator[list[str]]:
+    """What this package logs; vLLM's logger does not propagate, so pytest's own capture misses it."""
+    lines: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    LOGGER.addHandler(handler)
+    yield lines
+    LOGGER.removeHandler(handler)
 
 
 @pytest.fixture(scope="session")

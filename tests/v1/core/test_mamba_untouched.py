@@ -24,11 +24,10 @@ HYBRID = (
 )
 
 
+@pytest.mark.usefixtures("affected")
 @pytest.mark.parametrize("caching", [True, False])
 @pytest.mark.parametrize("groups", HYBRID)
-def test_every_output_is_the_same(
-    affected: None, version: str, make_driver: Any, streams: Any, groups: Any, caching: bool
-) -> None:
+def test_every_output_is_the_same(version: str, make_driver: Any, streams: Any, groups: Any, caching: bool) -> None:
     @given(stream=streams, drafts=st.booleans(), blocks=st.integers(12, 40))
     def check(stream: list[Any], drafts: bool, blocks: int) -> None:
         options = {"blocks": blocks * len(groups), "caching": caching, "drafts": drafts}

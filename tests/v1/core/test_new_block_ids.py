@@ -28,8 +28,9 @@ def serve(driver: Any, requests: int = REQUESTS) -> None:
             driver.step()
 
 
+@pytest.mark.usefixtures("affected")
 @pytest.mark.parametrize("groups", [("full",), ("full", "sliding")])
-def test_unpatched_affected_release_keeps_every_id(affected: None, make_driver: Any, groups: Any) -> None:
+def test_unpatched_affected_release_keeps_every_id(make_driver: Any, groups: Any) -> None:
     driver = make_driver(groups, blocks=200, caching=False)
     serve(driver)
     assert driver.recorded() == REQUESTS * -(-PROMPT // BLOCK)
@@ -46,10 +47,9 @@ def test_patched_or_fixed_release_keeps_none(version: str, make_driver: Any, gro
         assert not NEW_BLOCK_IDS.present(driver.scheduler)
 
 
+@pytest.mark.usefixtures("affected")
 @pytest.mark.parametrize("groups", ATTENTION_ONLY)
-def test_list_is_empty_after_every_schedule(
-    affected: None, version: str, make_driver: Any, streams: Any, groups: Any
-) -> None:
+def test_list_is_empty_after_every_schedule(version: str, make_driver: Any, streams: Any, groups: Any) -> None:
     @given(stream=streams, caching=st.booleans(), drafts=st.booleans(), blocks=st.integers(20, 80))
     def check(stream: list[Any], blocks: int, **options: bool) -> None:
         undo(NEW_BLOCK_IDS)
@@ -62,7 +62,8 @@ def test_list_is_empty_after_every_schedule(
     check()
 
 
-def test_scheduler_that_is_older_than_the_patch_is_drained(affected: None, version: str, make_driver: Any) -> None:
+@pytest.mark.usefixtures("affected")
+def test_scheduler_that_is_older_than_the_patch_is_drained(version: str, make_driver: Any) -> None:
     driver = make_driver(["full"], blocks=200)
     serve(driver)
     assert driver.recorded()
@@ -71,8 +72,9 @@ def test_scheduler_that_is_older_than_the_patch_is_drained(affected: None, versi
     assert driver.recorded() == 0
 
 
+@pytest.mark.usefixtures("affected")
 def test_subclass_with_a_schedule_of_its_own_is_covered(
-    affected: None, version: str, make_driver: Any, monkeypatch: pytest.MonkeyPatch
+    version: str, make_driver: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = imported("vllm.v1.core.sched.scheduler", "Scheduler")
     upstream = base.schedule
@@ -89,9 +91,8 @@ def test_subclass_with_a_schedule_of_its_own_is_covered(
     assert not any(driver.left)
 
 
-def test_subclass_that_bypasses_everything_still_schedules(
-    affected: None, version: str, make_driver: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.mark.usefixtures("affected")
+def test_subclass_that_bypasses_everything_still_schedules(version: str, make_driver: Any, own_log: list[str]) -> None:
     apply_patch(NEW_BLOCK_IDS, version)
     driver = make_driver(["full"], blocks=200)
     manager = driver.scheduler.kv_cache_manager
@@ -99,6 +100,7 @@ def test_subclass_that_bypasses_everything_still_schedules(
     manager.__class__ = broken
     serve(driver)
     assert driver.scheduler.get_num_unfinished_requests() == 0
+    assert own_log == ["vllm-soak: patch new-block-ids could not drain the ids of new blocks (ZeroDivisionError)."]
 
 
 def external_allocation(manager: Any) -> Callable[[], None]:
@@ -112,7 +114,8 @@ def only_manager(driver: Any) -> Any:
     return driver.scheduler.kv_cache_manager.coordinator.single_type_managers[0]
 
 
-def test_blocks_for_external_tokens_are_not_recorded_either(affected: None, version: str, make_driver: Any) -> None:
+@pytest.mark.usefixtures("affected")
+def test_blocks_for_external_tokens_are_not_recorded_either(version: str, make_driver: Any) -> None:
     unpatched = only_manager(make_driver(["full"], blocks=50))
     external_allocation(unpatched)()
     assert len(unpatched.new_block_ids) == 2
@@ -123,14 +126,16 @@ def test_blocks_for_external_tokens_are_not_recorded_either(affected: None, vers
     assert len(patched.req_to_blocks["x"]) == 2
 
 
-def test_manager_that_was_never_told_keeps_recording(affected: None, version: str, make_driver: Any) -> None:
+@pytest.mark.usefixtures("affected")
+def test_manager_that_was_never_told_keeps_recording(version: str, make_driver: Any) -> None:
     manager = only_manager(make_driver(["full"], blocks=50))
     apply_patch(NEW_BLOCK_IDS, version)
     blocks = manager.allocate_new_blocks("x", 3 * BLOCK, 3 * BLOCK)
     assert manager.take_new_block_ids() == [block.block_id for block in blocks]
 
 
-def test_exhausted_pool_raises_as_before(affected: None, version: str, make_driver: Any) -> None:
+@pytest.mark.usefixtures("affected")
+def test_exhausted_pool_raises_as_before(version: str, make_driver: Any) -> None:
     apply_patch(NEW_BLOCK_IDS, version)
     manager = only_manager(make_driver(["full"], blocks=4))
     with pytest.raises(ValueError, match="free blocks"):
@@ -138,7 +143,8 @@ def test_exhausted_pool_raises_as_before(affected: None, version: str, make_driv
     assert manager.new_block_ids == []
 
 
-def test_signatures_stay(affected: None, version: str) -> None:
+@pytest.mark.usefixtures("affected")
+def test_signatures_stay(version: str) -> None:
     scheduler = imported("vllm.v1.core.sched.scheduler", "Scheduler")
     manager = imported("vllm.v1.core.single_type_kv_cache_manager", "SingleTypeKVCacheManager")
     functions = [(scheduler, "__init__"), (scheduler, "schedule"), (manager, "allocate_new_blocks")]

@@ -51,7 +51,8 @@ def test_undo_leaves_no_trace(version: str) -> None:
     assert is_untouched(before)
 
 
-def test_second_application_wraps_nothing_twice(affected: None, version: str) -> None:
+@pytest.mark.usefixtures("affected")
+def test_second_application_wraps_nothing_twice(version: str) -> None:
     apply_patch(NEW_BLOCK_IDS, version)
     once = namespaces()
     assert apply_patch(NEW_BLOCK_IDS, version).status is Status.APPLIED
@@ -87,7 +88,7 @@ def with_unsettable_target(version: str) -> Patch:
         NEW_BLOCK_IDS.targets()[0],
         path=f"{owner.__module__}:_Compiled.method",
         parameters=("self",),
-        build=lambda function: functools.partial(function),
+        build=functools.partial,
         fingerprints={version: fingerprint(Compiled.method)},
     )
     return dataclasses.replace(NEW_BLOCK_IDS, targets=lambda: (*NEW_BLOCK_IDS.targets(), last))
@@ -99,8 +100,9 @@ def assert_failed(status: PatchStatus, before: list[dict[str, Any]], why: str) -
     assert is_untouched(before)
 
 
+@pytest.mark.usefixtures("affected")
 @pytest.mark.parametrize("place", range(len(NEW_BLOCK_IDS.targets())))
-def test_replacement_that_cannot_be_built(affected: None, version: str, place: int) -> None:
+def test_replacement_that_cannot_be_built(version: str, place: int) -> None:
     patch = with_broken_target(place)
     in_use = version in patch.targets()[place].fingerprints
     before = namespaces()
@@ -111,13 +113,15 @@ def test_replacement_that_cannot_be_built(affected: None, version: str, place: i
         assert status.status is Status.APPLIED
 
 
-def test_failure_after_all_others_were_swapped(affected: None, version: str) -> None:
+@pytest.mark.usefixtures("affected")
+def test_failure_after_all_others_were_swapped(version: str) -> None:
     patch = with_unsettable_target(version)
     before = namespaces()
     assert_failed(apply_patch(patch, version), before, "cannot set 'method'")
 
 
-def test_drifted_source(affected: None, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("affected")
+def test_drifted_source(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner = imported("vllm.v1.core.sched.scheduler", "Scheduler")
 
     def schedule(self: Any) -> Any:
@@ -131,7 +135,8 @@ def test_drifted_source(affected: None, version: str, monkeypatch: pytest.Monkey
     assert is_untouched(before)
 
 
-def test_code_that_the_release_shares_with_a_verified_one(affected: None, version: str) -> None:
+@pytest.mark.usefixtures("affected")
+def test_code_that_the_release_shares_with_a_verified_one(version: str) -> None:
     status = apply_patch(ALWAYS, f"{version}.post9+local")
     assert status.status is Status.APPLIED
     assert f"{version}.post9 is not verified, but its code equals that of" in status.reason
