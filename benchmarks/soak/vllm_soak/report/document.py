@@ -14,6 +14,7 @@ from vllm_soak.report.measure import culprits, leaks
 from vllm_soak.report.number import plural
 from vllm_soak.report.printable import printable
 from vllm_soak.report.table import Table, build_table
+from vllm_soak.verdict.judge import LEAKS
 from vllm_soak.verdict.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -85,8 +86,7 @@ def headline(run: RunData, verdict: RunVerdict) -> Headline:
         return Headline("LEAK FOUND, AND FIXED BY THE PATCH", GOOD, reason)
     if verdict.outcome == Outcome.INCONCLUSIVE:
         return Headline(WORDS[verdict.outcome], UNSURE, reason)
-    bad = verdict.outcome in {Outcome.LEAK, Outcome.LEAK_NATIVE}
-    return Headline(WORDS[verdict.outcome], BAD if bad else GOOD, reason)
+    return Headline(WORDS[verdict.outcome], BAD if verdict.outcome in LEAKS else GOOD, reason)
 
 
 def subject(run: RunData) -> list[tuple[str, str]]:

@@ -106,7 +106,7 @@ def warnings(run: RunData) -> list[str]:
         f"{one.arm}: {one.text}" if one.arm else one.text for one in run.events if one.level not in {"info", "debug"}
     ]
     states = {
-        "running": "the run was cut short (its controller ended, or is still at work); this report rests on what was stored",
+        "running": "the run was cut short, or is still at work; this report rests on what was stored",
         "interrupted": "the run was interrupted; this report rests on what was stored",
     }
     cut = [states[run.status]] if run.status in states else []

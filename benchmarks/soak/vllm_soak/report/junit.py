@@ -10,13 +10,12 @@ from vllm_soak.errors import ExitCode
 from vllm_soak.report.ladder import draw_ladder
 from vllm_soak.report.measure import leaks
 from vllm_soak.report.printable import printable
+from vllm_soak.verdict.judge import LEAKS
 from vllm_soak.verdict.outcome import Outcome
 
 if TYPE_CHECKING:
     from vllm_soak.store.record import RunData
     from vllm_soak.verdict.outcome import ProcessVerdict, RunVerdict
-
-LEAKS = {Outcome.LEAK, Outcome.LEAK_NATIVE}
 
 
 def render_junit(run: RunData, verdict: RunVerdict) -> str:

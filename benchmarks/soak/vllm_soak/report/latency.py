@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,9 @@ def bucket_counts(histogram: dict[str, Any]) -> tuple[list[float], list[float]]:
         counts = [float(one) for one in histogram["counts"]]
     except (KeyError, TypeError, ValueError):
         return [], []
-    if len(counts) != len(bounds) + 1 or not sum(counts) > 0 or min(counts) < 0:
+    if not all(map(math.isfinite, [*bounds, *counts])) or len(counts) != len(bounds) + 1:
+        return [], []
+    if sum(counts) <= 0 or min(counts) < 0:
         return [], []
     return bounds, counts
 

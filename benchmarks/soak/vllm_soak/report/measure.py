@@ -3,24 +3,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vllm_soak.store.record import MEASURED, Arm, Round, RunData, Sample
-from vllm_soak.verdict.outcome import ArmVerdict, Outcome, ProcessVerdict, RunVerdict, Suspect
+from vllm_soak.verdict.judge import LEAKS, SEVERITY
+from vllm_soak.verdict.outcome import ArmVerdict, ProcessVerdict, RunVerdict, Suspect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-SEVERITY = (
-    Outcome.LEAK,
-    Outcome.LEAK_NATIVE,
-    Outcome.INCONCLUSIVE,
-    Outcome.FRAGMENTATION,
-    Outcome.GC_DEFERRED,
-    Outcome.BOUNDED,
-    Outcome.NO_LEAK,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +68,7 @@ def process_verdict(verdict: RunVerdict, arm: str, process: str) -> ProcessVerdi
 
 def leaks(process: ProcessVerdict) -> list[Suspect]:
     """The suspects of a process that were judged to leak, largest first."""
-    found = [one for one in process.suspects if one.outcome in {Outcome.LEAK, Outcome.LEAK_NATIVE}]
+    found = [one for one in process.suspects if one.outcome in LEAKS]
     return sorted(found, key=lambda one: -abs(one.bytes_per_request))
 
 
@@ -124,8 +116,9 @@ def length_curve(arm: Arm, suspect: Suspect) -> Curve:
 
 
 def curve(arm: Arm, points: list[tuple[int, float]]) -> Curve:
-    """A curve from its points."""
-    return Curve(arm.name, [at for at, _ in points], [value for _, value in points], warm_up_requests(arm))
+    """A curve from its points; those that are not numbers are left out."""
+    finite = [(at, value) for at, value in points if math.isfinite(value)]
+    return Curve(arm.name, [at for at, _ in finite], [value for _, value in finite], warm_up_requests(arm))
 
 
 def lengths_over_measured(arm: Arm, suspect: Suspect) -> tuple[float, float] | None:
@@ -135,6 +128,12 @@ def lengths_over_measured(arm: Arm, suspect: Suspect) -> tuple[float, float] | N
         return None
     before = [value for at, value in zip(found.requests, found.values, strict=True) if at <= found.warm_up]
     return (before[-1] if before else found.values[0]), found.values[-1]
+
+
+def was_walked(arm: Arm, process: str) -> bool:
+    """Whether censuses saw all of a process, so that a container which they do not name did not grow."""
+    walks = [one for one in arm.censuses if one.process == process]
+    return bool(walks) and not any(one.partial for one in walks)
 
 
 def throughput(rounds: list[Round]) -> float | None:

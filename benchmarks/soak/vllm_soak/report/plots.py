@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from vllm_soak.report.latency import quantile_curve
-from vllm_soak.report.measure import Curve, culprits, in_use_curve, length_curve, process_names
+from vllm_soak.report.measure import Curve, culprits, in_use_curve, length_curve, process_names, was_walked
 from vllm_soak.report.number import STEP, UNITS, count, count_change, size, unit_of
 from vllm_soak.report.printable import printable
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from vllm_soak.store.record import RunData
-    from vllm_soak.verdict.outcome import RunVerdict
+    from vllm_soak.verdict.outcome import RunVerdict, Suspect
 
 INK, SOFT, GRID = "#1b1f24", "#656d76", "#d8dee4"
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7")
@@ -87,7 +87,7 @@ def plan_plots(run: RunData, verdict: RunVerdict) -> list[Plot]:
     processes = process_names(run, verdict)[:MOST_PROCESSES]
     found = [
         *(memory_plot(run, name, number) for number, name in enumerate(processes)),
-        *length_plots(run, verdict),
+        *(length_plot(run, one, number) for number, one in enumerate(culprits(verdict)[:MOST_CONTAINERS])),
         latency_plot(run),
     ]
     return [one for one in found if any(len(trace.curve.values) > 1 for trace in one.traces)]
@@ -110,17 +110,21 @@ def memory_plot(run: RunData, process: str, number: int) -> Plot:
     return Plot(name, title, f"Growth of bytes in use over the measured rounds: {ends}.", traces, STEP**index)
 
 
-def length_plots(run: RunData, verdict: RunVerdict) -> list[Plot]:
-    """Length of each leaking container, before and after the patch in one picture."""
-    plots = []
-    for number, suspect in enumerate(culprits(verdict)[:MOST_CONTAINERS]):
-        curves = [length_curve(arm, suspect) for arm in run.arms]
-        traces = [Trace(one, printable(one.arm, 30), colour(i)) for i, one in enumerate(curves) if one.values]
-        ends = "; ".join(f"{one.label} {count_change(one.curve.values[0], one.curve.values[-1])}" for one in traces)
-        name = printable(suspect.path.rsplit(".", 1)[-1], 40)
-        file = "length" if number == 0 else f"length-{number + 1}"
-        plots.append(Plot(file, f"Length of {name} [items]", f"Length of {name}: {ends}.", traces, warm_up=True))
-    return plots
+def length_plot(run: RunData, suspect: Suspect, number: int) -> Plot:
+    """Length of one leaking container, before and after the patch in one picture."""
+    curves = [length_curve(arm, suspect) for arm in run.arms]
+    traces = [Trace(one, printable(one.arm, 30), colour(i)) for i, one in enumerate(curves) if one.values]
+    ends = [f"{one.label} {count_change(one.curve.values[0], one.curve.values[-1])}" for one in traces]
+    ends += [f"{printable(arm, 30)} did not grow" for arm in flat_arms(run, suspect, traces)]
+    name = printable(suspect.path.rsplit(".", 1)[-1], 40)
+    file = "length" if number == 0 else f"length-{number + 1}"
+    return Plot(file, f"Length of {name} [items]", f"Length of {name}: {'; '.join(ends)}.", traces, warm_up=True)
+
+
+def flat_arms(run: RunData, suspect: Suspect, traces: list[Trace]) -> list[str]:
+    """Arms whose censuses would have named the container, had it grown there."""
+    drawn = {one.curve.arm for one in traces}
+    return [arm.name for arm in run.arms if arm.name not in drawn and was_walked(arm, suspect.process)]
 
 
 def latency_plot(run: RunData) -> Plot:

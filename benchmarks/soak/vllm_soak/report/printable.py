@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import unicodedata
 
-HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 LONGEST = 2000
 ASCII = str.maketrans(
     {
@@ -27,8 +26,13 @@ def printable(text: object, longest: int = LONGEST) -> str:
     Line breaks become spaces. Texts longer than `longest` characters are cut, and show it.
     """
     line = " ".join(str(text).splitlines())
-    safe = "".join(escaped(char) if unicodedata.category(char) in HIDDEN else char for char in line)
+    safe = "".join(char if visible(char) else escaped(char) for char in line)
     return safe if len(safe) <= longest else safe[: longest - 1] + "…"
+
+
+def visible(char: str) -> bool:
+    """Whether a character can be shown as it is; spaces of any width can."""
+    return char.isprintable() or unicodedata.category(char) == "Zs"
 
 
 def escaped(char: str) -> str:

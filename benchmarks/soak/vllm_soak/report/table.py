@@ -19,6 +19,7 @@ from vllm_soak.report.measure import (
     process_verdict,
     span,
     throughput,
+    was_walked,
 )
 from vllm_soak.report.number import MISSING, count, count_change, plural, size, size_change, small_size
 from vllm_soak.report.printable import printable
@@ -120,8 +121,7 @@ def length_cell(arm: Arm, suspect: Suspect) -> Cell:
     if found:
         grown = found[1] - found[0]
         return Cell(count_change(*found), count(grown, signed=True) if grown else "no growth", *found)
-    walked = any(one.process == suspect.process and not one.partial for one in arm.censuses)
-    return Cell("did not grow" if walked else MISSING)
+    return Cell("did not grow" if was_walked(arm, suspect.process) else MISSING)
 
 
 def entry_cell(arm: Arm, suspect: Suspect, verdict: RunVerdict) -> Cell:

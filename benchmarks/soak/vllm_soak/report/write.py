@@ -11,12 +11,15 @@ from vllm_soak.report.html import render_html
 from vllm_soak.report.json_report import render_json
 from vllm_soak.report.junit import render_junit
 from vllm_soak.report.markdown import render_markdown
+from vllm_soak.report.terminal import print_report
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from vllm_soak.store.record import RunData
     from vllm_soak.verdict.outcome import RunVerdict
+
+__all__ = ["print_report", "write_reports"]
 
 
 def write_reports(run: RunData, verdict: RunVerdict, folder: Path) -> list[Path]:
