@@ -7,6 +7,8 @@ from array import array
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
+from vllm_soak.heap.column import Column
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -38,20 +40,22 @@ class Snapshot:
     """
 
     def __init__(self, walk: Walk) -> None:
-        self._rank, self._starts = array("I"), array("I", [0])
+        count = len(walk.positions)
+        self._rank, self._starts = Column("I", capacity=count), array("I", [0])
         for members in _buckets(walk):
-            self._rank.extend(sorted(members, key=walk.address))
+            for container in sorted(members, key=walk.address):
+                self._rank.append(container)
             self._starts.append(len(self._rank))
-        self.addresses = array("Q", map(walk.address, self._rank))
-        self.lengths = array("Q", map(walk.lengths.__getitem__, self._rank))
-        self.codes = array("H", map(walk.codes.__getitem__, self._rank))
-        self.owners = array("Q", map(walk.owner, self._rank))
+        self.addresses = Column("Q", map(walk.address, self._rank), count)
+        self.lengths = Column("Q", map(walk.lengths.__getitem__, self._rank), count)
+        self.codes = Column("H", map(walk.codes.__getitem__, self._rank), count)
+        self.owners = Column("Q", map(walk.owner, self._rank), count)
 
     def place(self, address: int) -> int:
         """Where an address stands, or -1."""
         bucket = _bucket(address)
         end = self._starts[bucket + 1]
-        at = bisect_left(self.addresses, address, self._starts[bucket], end)
+        at = bisect_left(self.addresses.view, address, self._starts[bucket], end)
         return at if at < end and self.addresses[at] == address else -1
 
     def container(self, address: int) -> int:
@@ -61,7 +65,7 @@ class Snapshot:
 
     def settle(self) -> None:
         """Drop what only the census that made this needs."""
-        self._rank = array("I")
+        self._rank = Column("I", capacity=1)
 
     def growers(self, before: Snapshot) -> list[Grower]:
         """Containers longer than in an earlier snapshot, the largest growth first."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One breadth-first walk of the object graph: what is reachable, through what, and how long each container is.
 
-What is kept of an object is its address, and for a container four numbers, all in arrays. References are
+What is kept of an object is its address, and for a container four numbers, all in columns. References are
 held only to the objects of the level being walked, never to one of `gc.get_objects()`: holding a tuple that
 another thread is still building would break that thread.
 """
@@ -15,6 +15,7 @@ from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from vllm_soak.heap.column import Column
 from vllm_soak.heap.idset import new_set
 from vllm_soak.heap.kinds import Kind, kind_of
 
@@ -41,11 +42,11 @@ class Walk:
     """
 
     def __init__(self, hidden: Iterable[object] = (), seconds: float = 60.0) -> None:
-        self.order = array("Q")
-        self.parents = array("I")
-        self.positions = array("I")
-        self.lengths = array("Q")
-        self.codes = array("H")
+        self.order = Column("Q")
+        self.parents = Column("I")
+        self.positions = Column("I")
+        self.lengths = Column("Q")
+        self.codes = Column("H")
         self.partial = ""
         self.seen = new_set()
         for item in hidden:
