@@ -102,7 +102,7 @@ def build_and_serve(channel: Channel) -> None:
         channel.send({"id": start["id"], "stopped": {}})
         return
     try:
-        from vllm_soak.engines import vllm_compat  # noqa: PLC0415 - an engine that fails to import is reported
+        from vllm_soak.engines import vllm_compat  # an engine that fails to import is reported
 
         driver = importlib.import_module(DRIVERS[start["driver"]])
         vllm_compat.load_plugins()

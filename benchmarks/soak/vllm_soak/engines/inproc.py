@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from vllm_soak.engines import vllm_compat
 from vllm_soak.engines.facts import engine_facts
+from vllm_soak.engines.layers import read_config
 from vllm_soak.engines.load import Finished
 
 WEIGHT_SUFFIXES = (".safetensors", ".bin", ".pt", ".gguf")
@@ -73,7 +73,6 @@ def defaults(model: str) -> dict[str, Any]:
     """Engine arguments for a folder without weights: a tiny model built for the soak."""
     if has_weights(model):
         return {}
-    from vllm_soak.engines.layers import read_config  # noqa: PLC0415 - needs a folder
 
     half = read_config(model).get("model_type") in HALF_PRECISION
     return {

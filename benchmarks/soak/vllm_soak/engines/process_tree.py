@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends a process and everything it started, whoever adopted it meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from contextlib import suppress
+
+import psutil
+
+# Between SIGTERM and SIGKILL; engines with workers need a moment to release devices.
+TERM_SECONDS = 5.0
+
+
+def descendants(pid: int) -> list[psutil.Process]:
+    """All processes below `pid`, none when it is gone."""
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def session_members(pid: int) -> list[psutil.Process]:
+    """Processes of the session that `pid` leads: orphans of a dead leader are still in it."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, ProcessLookupError):
+            if process.pid != pid and os.getsid(process.pid) == pid:
+                found.append(process)
+    return found
+
+
+def kill_tree(leader: subprocess.Popen[bytes]) -> None:
+    """End a session's leader and all below it: SIGTERM, a grace, then SIGKILL.
+
+    Args:
+        leader: Started with `start_new_session=True`, so that its session holds nobody else.
+    """
+    tree = {process.pid: process for process in descendants(leader.pid) + session_members(leader.pid)}
+    if leader.poll() is None:
+        leader.terminate()
+    signal_all(list(tree.values()), signal.SIGTERM)
+    wait_for(leader, list(tree.values()))
+    if leader.poll() is None:
+        leader.kill()
+    signal_all(list(tree.values()), signal.SIGKILL)
+    leader.wait()
+
+
+def wait_for(leader: subprocess.Popen[bytes], others: list[psutil.Process]) -> None:
+    """Wait until all are gone, at most the grace."""
+    with suppress(subprocess.TimeoutExpired):
+        leader.wait(TERM_SECONDS)
+    psutil.wait_procs(others, timeout=TERM_SECONDS)
+
+
+def signal_all(processes: list[psutil.Process], number: int) -> None:
+    """Send a signal to those that still live; a reused pid is recognised by its start time."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller's side of a target: starts the host process, talks to it, and sees how it ended."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from vllm_soak.engines.channel import Channel, Closed
+from vllm_soak.engines.ending import (
+    SEE_LOG,
+    TAIL_LINES,
+    EngineDiedError,
+    EngineRefusedError,
+    explain_exit,
+    oom_kills,
+    tail,
+)
+from vllm_soak.engines.process_tree import kill_tree
+from vllm_soak.errors import EngineError
+
+# How often a silent target is looked at; an answer or an end of file wakes at once.
+LOOK_SECONDS = 1.0
+# A clean stop: the interpreter's shutdown takes seconds with torch loaded.
+STOP_SECONDS = 20.0
+# Between the end of the channel and the end of the process.
+REAP_SECONDS = 10.0
+
+Progress = Callable[[int, int], None]
+
+
+class TargetProcess:
+    """One engine in a process (and session) of its own.
+
+    Args:
+        python: Interpreter of the engine's environment.
+        log: File that takes everything the engine prints; its folder is the working folder.
+        probe_folder: Folder of the probe's sockets (`VLLM_SOAK_PROBE`).
+        environment: The whole environment of the process.
+    """
+
+    def __init__(self, *, python: Path, log: Path, probe_folder: Path, environment: Mapping[str, str]) -> None:
+        self.python = python
+        self.log = log
+        self.probe_folder = probe_folder
+        self.environment = dict(environment)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: Channel | None = None
+        self._next_id = 0
+        self._waiting = False
+        self._stopped = False
+        self._oom_kills = 0
+
+    @property
+    def pid(self) -> int:
+        """Process id of the host.
+
+        Raises:
+            EngineError: The process was not launched.
+        """
+        return self._started().pid
+
+    @property
+    def probe_socket(self) -> Path:
+        """Socket of the probe in the host process."""
+        return self.probe_folder / f"{self.pid}.sock"
+
+    @property
+    def log_tail(self) -> list[str]:
+        """The last lines that the engine printed."""
+        return tail(self.log, TAIL_LINES)
+
+    def launch(self) -> None:
+        """Start the process without waiting for anything.
+
+        Raises:
+            EngineError: The interpreter cannot be started.
+        """
+        ours_in, theirs_out = os.pipe()
+        theirs_in, ours_out = os.pipe()
+        self._channel = Channel(ours_in, ours_out)
+        self._oom_kills = oom_kills()
+        try:
+            self._process = self._popen(theirs_in, theirs_out)
+        except OSError as error:
+            self._channel.close()
+            raise EngineError(
+                f"the engine's interpreter {self.python} cannot be started ({error.strerror})",
+                "give --python an interpreter that can import vllm, or use --engine NAME==VERSION",
+            ) from error
+        finally:
+            os.close(theirs_in)
+            os.close(theirs_out)
+
+    def request(self, command: str, *, on_progress: Progress | None = None, **arguments: Any) -> dict[str, Any]:
+        """Send one command and wait for its answer.
+
+        Args:
+            command: `start`, `load` or `stop`.
+            on_progress: Takes (done, total) while the command runs.
+            **arguments: As in `docs/contracts.md`.
+
+        Raises:
+            EngineError: The engine answered with a failure, or its process ended.
+        """
+        channel = self._open_channel()
+        self._next_id += 1
+        message_id = self._next_id
+        self._waiting = True
+        try:
+            channel.send({"id": message_id, "command": command, **arguments})
+            answer = self._await_answer(channel, message_id, on_progress)
+        except Closed as reason:
+            raise self._ended() from reason
+        self._waiting = False
+        return self._payload(answer)
+
+    def death(self) -> EngineError | None:
+        """How the process ended by itself; None while it runs, before its launch and after `stop`."""
+        if self._stopped or self._process is None or self._process.poll() is None:
+            return None
+        return self._ended()
+
+    def stop(self) -> None:
+        """End the process and everything it started: politely when it is idle, else at once."""
+        process = self._process
+        if process is None:
+            return
+        self._stopped = True
+        if process.poll() is None and not self._waiting:
+            self._ask_to_stop(process)
+        kill_tree(process)
+        if self._channel is not None:
+            self._channel.close()
+
+    def _popen(self, theirs_in: int, theirs_out: int) -> subprocess.Popen[bytes]:
+        command = [str(self.python), "-m", "vllm_soak.engines.host"]
+        command += ["--control-in", str(theirs_in), "--control-out", str(theirs_out)]
+        with self.log.open("ab") as sink:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                env=self.environment,
+                cwd=self.log.parent,
+                pass_fds=(theirs_in, theirs_out),
+                start_new_session=True,  # Ctrl-C reaches the controller only, which then stops us in order
+            )
+
+    def _await_answer(self, channel: Channel, message_id: int, on_progress: Progress | None) -> dict[str, Any]:
+        while True:
+            self._wait_readable(channel)
+            message = channel.receive()
+            if message.get("event") == "progress" and on_progress is not None:
+                on_progress(message["done"], message["total"])
+            elif message.get("id") == message_id and "event" not in message:
+                return message
+
+    def _wait_readable(self, channel: Channel) -> None:
+        """Wait for input; a child of a dead host may hold the pipe open, so look at the process too."""
+        while not channel.pending:
+            readable, _, _ = select.select([channel.read_fd], [], [], LOOK_SECONDS)
+            if readable:
+                return
+            if self._started().poll() is not None:
+                raise Closed("the host process ended")
+
+    def _payload(self, answer: dict[str, Any]) -> dict[str, Any]:
+        if "error" in answer:
+            error = answer["error"]
+            raise EngineRefusedError(error["cause"], error["remedy"], error.get("traceback", ""), self.log_tail)
+        return next(value for key, value in answer.items() if key != "id")
+
+    def _ask_to_stop(self, process: subprocess.Popen[bytes]) -> None:
+        try:
+            self.request("stop")
+            process.wait(STOP_SECONDS)
+        except (EngineError, subprocess.TimeoutExpired):
+            pass  # it is killed next, and nothing depends on how it went
+
+    def _ended(self) -> EngineDiedError:
+        process = self._started()
+        try:
+            code = process.wait(REAP_SECONDS)
+        except subprocess.TimeoutExpired:
+            kill_tree(process)
+            return EngineDiedError("the engine closed its control channel", SEE_LOG, self.log_tail)
+        lines = self.log_tail
+        cause, remedy = explain_exit(code, lines, oom_killed=oom_kills() > self._oom_kills)
+        return EngineDiedError(cause, remedy, lines)
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise EngineError("the engine was not started", "call launch first")
+        return self._process
+
+    def _open_channel(self) -> Channel:
+        self._started()
+        assert self._channel is not None
+        return self._channel
