@@ -54,7 +54,7 @@ def test_one_arm(arm: Arm, outcome: Outcome, code: ExitCode) -> None:
     assert found.reason
 
 
-@pytest.mark.parametrize("values", [{"gc_freed": 3.0 * MIB}, {"trim_returned": 3.0 * MIB}])
+@pytest.mark.parametrize("values", [{"gc_freed": 3.0 * MIB}, {"trim_returned": 30.0 * MIB}])
 def test_what_can_be_got_back_is_clean(values: dict[str, float]) -> None:
     assert judge(made.run(made.arm([1e8] * 7, values=values))).exit_code is ExitCode.CLEAN
 
@@ -95,10 +95,10 @@ def test_a_leak_of_any_process_is_the_arms() -> None:
 
 
 def test_a_failed_engine_ends_with_its_code_and_keeps_the_finding() -> None:
-    arm = replace(leaking("run", KNOWN), failure="killed by signal 9")
+    arm = replace(leaking("run", KNOWN), failure="killed by signal 9.")
     found = judge(made.run(arm, status="failed"))
     assert (found.outcome, found.exit_code) == (Outcome.LEAK, ExitCode.ENGINE_FAILED)
-    assert "killed by signal 9" in found.reason
+    assert "killed by signal 9)" in found.reason
     assert KNOWN in found.reason
 
 

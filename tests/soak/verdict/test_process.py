@@ -143,9 +143,9 @@ def test_bytes_that_may_grow_are_an_open_question() -> None:
 
 
 def test_garbage_and_fragmentation_are_named() -> None:
-    freed = verdict(made.arm([1e8] * 7, values={"gc_freed": 3.0 * MIB, "trim_returned": 2.0 * MIB}))
+    freed = verdict(made.arm([1e8] * 7, values={"gc_freed": 3.0 * MIB, "trim_returned": 30.0 * MIB}))
     assert freed.outcome is Outcome.GC_DEFERRED
-    kept = verdict(made.arm([1e8] * 7, values={"trim_returned": 3.0 * MIB}))
+    kept = verdict(made.arm([1e8] * 7, values={"trim_returned": 30.0 * MIB}))
     assert kept.outcome is Outcome.FRAGMENTATION
 
 

@@ -65,12 +65,12 @@ def test_garbage_of_every_round_is_gc_deferred() -> None:
 
 
 def test_what_a_trim_returns_after_every_round_is_fragmentation() -> None:
-    assert garbage("trim_returned", 2 * MIB) == (None, Outcome.FRAGMENTATION)
-    assert garbage("trim_returned", MIB - 1) == (None, None)
+    assert garbage("trim_returned", 20 * MIB) == (None, Outcome.FRAGMENTATION)
+    assert garbage("trim_returned", MIB - 1, [MIB] * 7) == (None, None)
 
 
 def test_an_allocators_usual_reserve_is_not() -> None:
-    assert garbage("trim_returned", 2 * MIB, [5e8] * 7) == (None, None)
+    assert garbage("trim_returned", 20 * MIB, [5e8] * 7) == (None, None)
 
 
 def test_what_stayed_must_not_be_more_than_what_went() -> None:

@@ -37,7 +37,7 @@ def judge(run: RunData) -> RunVerdict:
         outcome, code, reason = judge_pair(by_name[UNPATCHED], by_name[PATCHED])
     else:
         outcome, code, reason = judge_arms(arms)
-    failures = [f"{arm.name}: {arm.failure}" for arm in run.arms if arm.failure]
+    failures = [f"{arm.name}: {arm.failure.rstrip('.')}" for arm in run.arms if arm.failure]
     if failures or run.status == "failed":
         code = ExitCode.ENGINE_FAILED
         reason = f"the engine failed ({'; '.join(failures) or 'see the events'}); {reason}"
