@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,14 +42,14 @@ def scratch_cache(engine_cache: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.fixture(scope="session")
-def child_variables() -> Mapping[str, str]:
-    """Variables with which a child Python sees the package under test."""
-    return {**os.environ, "PYTHONPATH": str(Path(vllm_soak.__file__).parents[1])}
+@pytest.fixture
+def child_variables() -> Callable[[], dict[str, str]]:
+    """The variables in force, with which a child Python also sees the package under test."""
+    return lambda: {**os.environ, "PYTHONPATH": str(Path(vllm_soak.__file__).parents[1])}
 
 
 @pytest.fixture
-def controller(child_variables: Mapping[str, str], tmp_path: Path) -> Iterator[Controller]:
+def controller(child_variables: Callable[[], dict[str, str]], tmp_path: Path) -> Iterator[Controller]:
     """Start a program in a child Python, in a process group of its own; all are ended with the test."""
     children: list[subprocess.Popen[str]] = []
 
@@ -60,7 +60,7 @@ def controller(child_variables: Mapping[str, str], tmp_path: Path) -> Iterator[C
             stderr=subprocess.STDOUT,
             text=True,
             cwd=tmp_path,
-            env={**child_variables, "PYTHONUNBUFFERED": "1", **variables},
+            env={**child_variables(), "PYTHONUNBUFFERED": "1", **variables},
             start_new_session=True,
         )
         children.append(child)

@@ -83,7 +83,9 @@ def test_scripts_and_python_work_after_the_move(blueprint: Blueprint) -> None:
     prefix = subprocess.run([python, "-c", "import sys; print(sys.prefix)"], check=True, capture_output=True, text=True)
     assert prefix.stdout.strip() == str(blueprint.folder)
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    script = subprocess.run([blueprint.folder / "bin" / "vllm-soak"], env=kept, capture_output=True, text=True, check=False)
+    script = subprocess.run(
+        [blueprint.folder / "bin" / "vllm-soak"], env=kept, capture_output=True, text=True, check=False
+    )
     assert script.returncode == 64, "the command says that the controller's dependencies are missing"
     assert "only `vllm-soak patches` works here" in script.stderr
 
@@ -91,16 +93,18 @@ def test_scripts_and_python_work_after_the_move(blueprint: Blueprint) -> None:
 def test_a_kill_at_any_line_leaves_nothing_in_use_and_the_next_attempt_clears_up(
     blueprint: Blueprint, controller: Start, left_in: Listing
 ) -> None:
-    place, fatal, status = blueprint.folder.parent, 0, -signal.SIGKILL
+    place, fatal, status, output = blueprint.folder.parent, 0, -signal.SIGKILL, ""
     while status == -signal.SIGKILL:
         fatal += 1
-        child = controller(BUILD, str(blueprint.folder), blueprint.recipe.requirement, str(fatal), str(signal.SIGKILL.value))
-        status = child.wait()
+        arguments = (str(blueprint.folder), blueprint.recipe.requirement, str(fatal), str(signal.SIGKILL.value))
+        child = controller(BUILD, *arguments)
+        output, _ = child.communicate()
+        status = child.returncode
         if status:
             assert not blueprint.folder.exists()
             assert not blueprint.standing
             assert len(left_in(place) - {"lock"}) <= 1, "leftovers do not pile up"
-    assert status == 0, child.communicate()[0]
+    assert status == 0, output
     assert fatal > 5, "the build says a line before each of its steps"
     assert blueprint.standing
     assert left_in(place) == {"tiny"} | ({"lock"} if (place / "lock").exists() else set())
@@ -112,7 +116,9 @@ def test_an_interrupt_at_any_line_leaves_nothing_at_all(
     place, fatal, status = blueprint.folder.parent, 0, 1
     while status:
         fatal += 1
-        child = controller(BUILD, str(blueprint.folder), blueprint.recipe.requirement, str(fatal), str(signal.SIGINT.value))
+        child = controller(
+            BUILD, str(blueprint.folder), blueprint.recipe.requirement, str(fatal), str(signal.SIGINT.value)
+        )
         output, _ = child.communicate()
         status = child.returncode
         if status:

@@ -62,7 +62,7 @@ def look(python: Path, folder: Path, **variables: str) -> list[str]:
 
 def test_an_installed_wheel_shows_its_plugin(bare_python: Path, tmp_path: Path) -> None:
     wheel = build_wheel(tmp_path)
-    command = [uv.find_uv_bin(), "pip", "install", "--quiet", "--offline", "--python", bare_python, wheel]
+    command = [uv.find_uv_bin(), "pip", "install", "--quiet", "--offline", "--python", str(bare_python), str(wheel)]
     subprocess.run(command, check=True)
     version, file = look(bare_python, tmp_path)
     assert version == vllm_soak.__version__

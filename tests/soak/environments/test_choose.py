@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,11 +57,13 @@ def test_python_wins(scheduler_environment: EngineEnvironment) -> None:
 
 @pytest.mark.engine
 def test_the_engine_of_the_running_python_comes_first(
-    scheduler_environment: EngineEnvironment, child_variables: Mapping[str, str], tmp_path: Path
+    scheduler_environment: EngineEnvironment, child_variables: Callable[[], dict[str, str]], tmp_path: Path
 ) -> None:
     program = "from vllm_soak.environments.choose import choose; print(choose().reason)"
     command = [str(scheduler_environment.python), "-c", program]
-    said = subprocess.run(command, env=child_variables, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    said = subprocess.run(
+        command, env=child_variables(), cwd=tmp_path, check=True, capture_output=True, text=True
+    ).stdout
     assert said == (
         f"using {newest_tested()} of {scheduler_environment.python}, "
         "because it is installed in the Python that runs vllm-soak\n"

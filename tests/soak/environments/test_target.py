@@ -17,7 +17,8 @@ from vllm_soak.environments.target import Target, prepare
 LOOK = """
 import json, vllm_soak
 from importlib.metadata import entry_points
-found = [(point.name, point.value) for point in entry_points(group="vllm.general_plugins") if point.dist.name == "vllm-soak"]
+points = entry_points(group="vllm.general_plugins")
+found = [(point.name, point.value) for point in points if point.dist.name == "vllm-soak"]
 print(json.dumps({"found": found, "file": vllm_soak.__file__}))
 """
 

