@@ -81,8 +81,8 @@ def after_leak(run: RunData, verdict: RunVerdict) -> list[Advice]:
     if treatable and not run.plan.get("ab"):
         proof = command(run.plan, ab=True, patches="none")
         return [Advice("prove the patch: the same soak without and with it", proof)]
-    paths = [one.path for one in found]
-    watched = list(dict.fromkeys([*(run.plan.get("watch") or ()), *paths]))
+    asked = run.plan.get("watch")
+    watched = list(dict.fromkeys([*(asked if isinstance(asked, list | tuple) else ()), *(one.path for one in found)]))
     return [Advice("follow the container in a longer soak", longer(run.plan, watch=watched))]
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from vllm_soak.store.record import RunData
     from vllm_soak.verdict.outcome import RunVerdict
 
+PHONE_COLUMNS = 50
+
 
 def render_html(run: RunData, verdict: RunVerdict, pictures: list[tuple[str, str]]) -> str:
     """The whole report as one page.
@@ -32,7 +34,9 @@ def render_html(run: RunData, verdict: RunVerdict, pictures: list[tuple[str, str
     environment.filters["pieces"] = pieces
     template = environment.get_template("report.html")
     drawn = [(Markup(svg), caption) for svg, caption in pictures]  # noqa: S704 - SVG is ours: its texts are escaped by matplotlib
-    return template.render(document=compose(run, verdict), pictures=drawn, version=__version__)
+    document, narrow = compose(run, verdict), compose(run, verdict, PHONE_COLUMNS)
+    ladders = list(zip(document.ladders, narrow.ladders, strict=True))
+    return template.render(document=document, ladders=ladders, pictures=drawn, version=__version__)
 
 
 def pieces(line: Line) -> tuple[str, str, str]:

@@ -62,17 +62,17 @@ def draw_ladder(arm: str, process: ProcessVerdict, suspect: Suspect, width: int 
         *(Line(Role.HEADER, text) for text in folded(header(process, suspect), "", width)),
         Line(Role.RUNG, "  " + printable(process.process)),
         *rungs(suspect, width),
-        *(Line(Role.NOTE, text) for parts in notes(process, suspect) for text in folded(parts, "  ", width)),
+        *(Line(Role.NOTE, text) for parts, gap in notes(process, suspect) for text in folded(parts, "  ", width, gap)),
     ]
     return Ladder(arm, process.process, suspect.path, lines)
 
 
-def folded(parts: list[str], margin: str, width: int | None) -> list[str]:
+def folded(parts: list[str], margin: str, width: int | None, gap: str = GAP) -> list[str]:
     """The parts in one line, or the first one and below it the others where that is too wide."""
-    line = margin + GAP.join(parts)
+    line = margin + gap.join(parts)
     if width is None or len(line) <= width or len(parts) == 1:
         return [line]
-    return [margin + parts[0], margin + WIDE_GAP + GAP.join(parts[1:])]
+    return [margin + parts[0], margin + WIDE_GAP + gap.join(parts[1:])]
 
 
 def header(process: ProcessVerdict, suspect: Suspect) -> list[str]:
@@ -133,11 +133,11 @@ def growth_text(growth: list[int]) -> str:
     return f"{', '.join(shown)} in {len(growth)} rounds"
 
 
-def notes(process: ProcessVerdict, suspect: Suspect) -> list[list[str]]:
-    """What is known of the defect, and what the growth explains; each in parts that belong together."""
-    found = [defect(suspect) if suspect.known_defect else ["known defect: none on this path"]]
+def notes(process: ProcessVerdict, suspect: Suspect) -> list[tuple[list[str], str]]:
+    """What is known of the defect, and what the growth explains; each in parts, and what is between them."""
+    found = [(defect(suspect) if suspect.known_defect else ["known defect: none on this path"], GAP)]
     if process.reconciliation:
-        found.append(explained(suspect, process.reconciliation))
+        found.append((explained(suspect, process.reconciliation), " "))
     return found
 
 
@@ -165,5 +165,5 @@ def explained(suspect: Suspect, parts: Reconciliation) -> list[str]:
     back = f"gc freed {size(parts.gc_freed)}, trim returned {size(parts.trim_returned)}"
     total = sum(suspect.growth) * suspect.bytes_per_entry
     if not (parts.growth > 0 and math.isfinite(total)):
-        return [f"accounts for {size(total, signed=True)}; in-use growth {size(parts.growth, signed=True)}; {back}"]
-    return [f"explains {percent(total / parts.growth)} of {size(parts.growth, signed=True)} in-use growth; {back}"]
+        return [f"accounts for {size(total, signed=True)}; in-use growth {size(parts.growth, signed=True)};", back]
+    return [f"explains {percent(total / parts.growth)} of {size(parts.growth, signed=True)} in-use growth;", back]

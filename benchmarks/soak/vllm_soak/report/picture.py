@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vllm_soak.verdict.outcome import RunVerdict
 
 
-def terminal_svg(run: RunData, verdict: RunVerdict, width: int = 100) -> str:
+def terminal_svg(run: RunData, verdict: RunVerdict, width: int = 108) -> str:
     """Draw what `print_report` prints as an SVG that loads nothing from the network."""
     console = Console(
         record=True,

@@ -32,7 +32,7 @@ __all__ = ["Progress", "print_report"]
 
 TONES = {BAD: "bold white on red", GOOD: "bold white on dark_green", UNSURE: "bold black on yellow"}
 STYLES = {Role.HEADER: "bold red", Role.UNDERLINE: "bold red", Role.NOTE: "yellow"}
-ROOMY = 100
+COLUMN_GAP = 3
 UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
@@ -48,6 +48,12 @@ def print_report(run: RunData, verdict: RunVerdict, console: Console, files: lis
     typesetter = Typesetter(console.width, ascii_only=console.options.ascii_only)
     for part in typesetter.parts(compose(run, verdict, console.width), files):
         console.print(part, soft_wrap=isinstance(part, Text))
+
+
+def full_width(table: Table) -> int:
+    """Columns that a table takes with every remark beside its value."""
+    texts = [[row.name, *map(str, row.cells)] for row in table.rows]
+    return sum(max(map(len, column)) + COLUMN_GAP for column in zip(*texts, strict=True))
 
 
 class Typesetter:
@@ -113,17 +119,17 @@ class Typesetter:
         """The arms side by side."""
         grid = Grid(box=box.ASCII2 if self.ascii_only else box.SIMPLE_HEAD, pad_edge=False)
         grid.add_column("measured rounds", overflow="fold")
+        gap = " " if full_width(table) <= self.width else "\n"
         for name in table.columns:
             grid.add_column(self.text(name), justify="right", overflow="fold")
         for row in table.rows:
-            grid.add_row(self.text(row.name), *(self.cell(one) for one in row.cells))
+            grid.add_row(self.text(row.name), *(self.cell(one, gap) for one in row.cells))
         return grid
 
-    def cell(self, cell: Cell) -> Text:
+    def cell(self, cell: Cell, gap: str) -> Text:
         """One value, its remark beside or below it."""
         if not cell.remark:
             return self.text(cell.text)
-        gap = " " if self.width >= ROOMY else "\n"
         return self.text(f"{cell.text}{gap}").append(self.text(f"({cell.remark})", "dim"))
 
     def section(self, section: Section) -> list[Text]:
