@@ -22,6 +22,8 @@ from vllm_soak.patching.registry import NEW_BLOCK_IDS
 from vllm_soak.patching.release import Release, contains
 from vllm_soak.patching.status import LOGGER
 
+vllm_compat.mend_torch()  # an old release may run on a newer torch here
+
 BLOCK = 16
 LONGEST = 256
 DRAFTS = 3

@@ -33,11 +33,13 @@ def is_importable(engine: str) -> bool:
 
 
 def _from_metadata(engine: str) -> str:
-    for name in _DISTRIBUTIONS.get(engine, (engine,)):
-        try:
-            return importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
+    found = filter(None, map(_distribution_version, _DISTRIBUTIONS.get(engine, (engine,))))
     # A distribution of yet another name: the package itself knows, at the price of an import.
-    module = importlib.import_module(engine)
-    return str(getattr(module, "__version__", "unknown"))
+    return next(found, None) or str(getattr(importlib.import_module(engine), "__version__", "unknown"))
+
+
+def _distribution_version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -58,8 +58,8 @@ def match(patch: Patch, release: Release) -> Match:
     seen = {target.path: _look(target) for target in targets}
     candidates = _nearest_first(targets, release)
     for candidate in candidates:
-        layout = [target for target in targets if candidate in target.fingerprints]
-        if not _faults(layout, seen, candidate):
+        if not _faults(targets, seen, candidate):
+            layout = [target for target in targets if candidate in target.fingerprints]
             return Match(_attributes(layout, seen), _reason(release, candidate))
     raise Declined(Status.DRIFTED, _drift(targets, seen, candidates))
 
@@ -77,15 +77,17 @@ def _look(target: Target) -> _Seen:
         return _Seen(attribute, "", f"{target.path} cannot be read ({error})")
 
 
-def _faults(layout: Sequence[Target], seen: dict[str, _Seen], candidate: str) -> list[str]:
-    faults = []
-    for target in layout:
-        found = seen[target.path]
-        if found.fault:
-            faults.append(found.fault)
-        elif found.fingerprint != target.fingerprints[candidate]:
-            faults.append(f"the source of {target.path} differs from that of {candidate}")
-    return faults
+def _faults(targets: Sequence[Target], seen: dict[str, _Seen], candidate: str) -> list[str]:
+    return [fault for target in targets if (fault := _fault(target, seen[target.path], candidate))]
+
+
+def _fault(target: Target, found: _Seen, candidate: str) -> str:
+    """How a target differs from the candidate release, or an empty string."""
+    if candidate not in target.fingerprints:  # that release does not have this function
+        return "" if found.attribute is None else f"{target.path} is not in {candidate}"
+    if found.fault or found.fingerprint == target.fingerprints[candidate]:
+        return found.fault
+    return f"the source of {target.path} differs from that of {candidate}"
 
 
 def _attributes(layout: Sequence[Target], seen: dict[str, _Seen]) -> list[tuple[Target, Attribute]]:
@@ -110,5 +112,4 @@ def _reason(release: Release, candidate: str) -> str:
 def _drift(targets: Sequence[Target], seen: dict[str, _Seen], candidates: Sequence[str]) -> str:
     if not candidates:
         return "no release is verified"
-    nearest = [target for target in targets if candidates[0] in target.fingerprints]
-    return "; ".join(_faults(nearest, seen, candidates[0]))
+    return "; ".join(_faults(targets, seen, candidates[0]))

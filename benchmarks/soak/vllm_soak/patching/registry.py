@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def known(engine: str | None = None) -> tuple[Patch, ...]:
     """Every patch, or those of one engine (by import name)."""
-    return tuple(patch for patch in (NEW_BLOCK_IDS,) if engine in {None, patch.engine})
+    return tuple(patch for patch in (NEW_BLOCK_IDS, KV_BLOCK_ZEROER) if engine in {None, patch.engine})
 
 
 def by_name(name: str) -> Patch:
@@ -57,4 +57,31 @@ NEW_BLOCK_IDS = Patch(
     already_fixed=_new_block_ids_fixed,
     present=_new_block_ids_present,
     subject="a scheduler, after at least one step that allocated blocks",
+)
+
+
+def _kv_block_zeroer_targets() -> tuple[Target, ...]:
+    from vllm_soak.patches.vllm.v1.worker import cpu_model_runner, utils
+
+    utils.require_library()
+    return (*utils.TARGETS, *cpu_model_runner.TARGETS)
+
+
+def _kv_block_zeroer_present(zeroer: Any) -> bool:
+    from vllm_soak.patches.vllm.v1.worker.utils import is_upstreams
+
+    present: Callable[[Any], bool] = is_upstreams
+    return present(zeroer)
+
+
+KV_BLOCK_ZEROER = Patch(
+    name="kv-block-zeroer",
+    summary="New KV blocks of hybrid models are zeroed by a Triton kernel compiled at run time, or in a Python loop",
+    upstream="none; an improvement, off by default",
+    affected=">=0.18.0",
+    targets=_kv_block_zeroer_targets,
+    already_fixed=lambda: False,
+    present=_kv_block_zeroer_present,
+    subject="a KVBlockZeroer or a CPUModelRunner, after at least one step that zeroed blocks",
+    default=False,
 )
