@@ -15,8 +15,10 @@ def why_not(device: Any) -> str:
         if device.type == "cpu":
             load("cpu")
             return ""
-        if device.type != "cuda" or _is_rocm():
-            return f"there is no code for {device.type} devices of this kind"
+        if device.type != "cuda":
+            return f"there is no code for {device.type} devices"
+        if _is_rocm():
+            return "there is no code for AMD devices"
         raise_for(load("cuda").zero_blocks_cuda_prepare(device.index or 0), (), 0)
     except ZeroingError as error:
         return str(error)
