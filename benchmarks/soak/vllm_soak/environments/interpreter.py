@@ -119,10 +119,16 @@ def ask(python: Path) -> dict[str, Any]:
 def why(error: Exception) -> str:
     """What went wrong when a program was asked, in a few words."""
     if isinstance(error, subprocess.CalledProcessError):
-        last = (error.stderr or "").strip().rpartition("\n")[2]
-        return f"exit status {error.returncode}" + (f", {last[:120].rstrip('.')}" if last else "")
+        said = last_words(error.stderr or "")
+        return f"exit status {error.returncode}" + (f", {said}" if said else "")
     if isinstance(error, subprocess.TimeoutExpired):
         return f"no answer within {error.timeout:.0f} s"
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
     return "unexpected output"
+
+
+def last_words(stderr: str) -> str:
+    """The line of an error output that says most: a traceback's last, any other's first."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()] or [""]
+    return lines[-1 if lines[0].startswith("Traceback") else 0][:120].rstrip(".")
