@@ -4,6 +4,11 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +17,7 @@ from vllm_soak.store.record import MEASURED, Census, PatchRow, Population, Round
 from vllm_soak.store.writer import RunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -48,3 +53,55 @@ def passable() -> Callable[[Path], None]:
                 parent.chmod(parent.stat().st_mode | 0o055)
 
     return open_up
+
+
+# Writes samples without end and says each number on standard output once it is acknowledged.
+WRITER = """
+import sys
+from pathlib import Path
+from vllm_soak.store.record import Census, Population, Sample
+from vllm_soak.store.writer import RunStore
+store = RunStore.create(Path(sys.argv[1]), {"writer": True})
+store.add_arm("run")
+for n in range(1_000_000):
+    store.add_sample(Sample("run", "p", 1, "measured", n, n, 0.0, {"in_use": float(n), "pad" * 60: 1.0}))
+    rows = [Population("run", "p", n, n, f"a[{i}]", "a[i]", "f" * 12, "list", n, 56) for i in range(20)]
+    store.add_census(Census("run", "p", n, n, 1, 1, 0.1, "python"), rows)
+    print(n, flush=True)
+"""
+
+
+Spawn = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def spawn() -> Spawn:
+    """Start Python code in a process of its own."""
+
+    def start(code: str, *args: object) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", code, *map(str, args)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    return start
+
+
+@pytest.fixture
+def endless_writer(spawn: Spawn, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that writes a run to `tmp_path`; its first sample is acknowledged."""
+    writer = spawn(WRITER, tmp_path)
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "0\n", writer.communicate()
+    yield writer
+    writer.kill()
+    writer.communicate()
+
+
+@pytest.fixture
+def integrity() -> Callable[[Path], list[str]]:
+    """Have SQLite check a run's file from end to end."""
+
+    def check(folder: Path) -> list[str]:
+        with closing(sqlite3.connect(folder / "run.sqlite")) as connection:
+            return [row[0] for row in connection.execute("PRAGMA integrity_check")]
+
+    return check

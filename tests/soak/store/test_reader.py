@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vllm_soak.errors import StoreError, UsageError
@@ -120,6 +120,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path, damage: Any) -> None:
     assert schema.FILE_NAME in str(caught.value)
 
 
+@settings(deadline=None, max_examples=30)
 @given(
     values=st.dictionaries(st.text(), st.floats(allow_nan=False)),
     lengths=st.dictionaries(st.text(st.characters(codec="utf-8")), st.integers(0, 2**53)),

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import synthetic_series as made
 import verdict_rates as rates
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -21,6 +21,7 @@ def series(values: list[float]) -> Series:
     return Series([4000 + 2000 * n for n in range(len(values))], values)
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(1e6, 1e9), min_size=4, max_size=20, unique=True))
 def test_the_slope_is_that_of_least_squares(values: list[float]) -> None:
     found = slope(series(values))

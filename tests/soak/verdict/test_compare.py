@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import synthetic_series as made
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vllm_soak.store.record import Arm
@@ -59,6 +59,7 @@ def test_the_interval_covers_the_median_as_often_as_it_says() -> None:
     assert hits >= 940
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0.1, 10), min_size=1, max_size=60))
 def test_the_interval_holds_the_median(ratios: list[float]) -> None:
     low, high = median_interval(sorted(ratios))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import synthetic_series as made
 import verdict_rates as rates
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vllm_soak.verdict.growth import FEWEST_ENTRIES, Growth, judge_growth
@@ -41,6 +41,7 @@ def test_the_reporters_leak_is_seen_after_three_rounds() -> None:
     assert rule([28_000.0] * 3) == ("leak", "steady-growth")
 
 
+@settings(deadline=None)
 @given(st.integers(3, 15), st.integers(1000, 10**7), st.integers(0, 10**6))
 def test_every_straight_leak_is_a_leak(rounds: int, step: int, start: int) -> None:
     assert rule([float(step)] * rounds, start=start) == ("leak", "steady-growth")
@@ -119,6 +120,7 @@ def test_a_trickle_at_the_end_of_a_fill_does_not_hold_the_answer_up() -> None:
     assert rule([500.0, 30.0, 1.0, 1.0, 1.0]) is None
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 10**6), min_size=3, max_size=12), st.integers(0, 11))
 def test_a_round_without_growth_is_never_part_of_a_leak(steps: list[int], place: int) -> None:
     steps[place % len(steps)] = 0
@@ -126,6 +128,7 @@ def test_a_round_without_growth_is_never_part_of_a_leak(steps: list[int], place:
     assert found is None or found.outcome is not Outcome.LEAK
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-(10**6), 10**6), max_size=12), st.none() | st.integers(0, 10**6))
 def test_any_series_gets_an_answer_with_a_reason(steps: list[int], bound: int | None) -> None:
     found = judge_growth(growth([float(s) for s in steps], bound=bound))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import synthetic_series as made
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vllm_soak.errors import ExitCode
@@ -118,6 +118,7 @@ def test_a_run_without_arms_is_inconclusive() -> None:
     assert (found.outcome, found.exit_code, found.arms) == (Outcome.INCONCLUSIVE, ExitCode.INCONCLUSIVE, [])
 
 
+@settings(deadline=None)
 @given(data=st.data())
 def test_any_remains_of_a_run_are_judged(data: st.DataObject) -> None:
     """Rows may be missing anywhere: a probe that did not answer, a kill between two rows."""

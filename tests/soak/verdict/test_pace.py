@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vllm_soak.verdict.pace import pace
@@ -15,6 +15,7 @@ def series(growth: list[float], start: int = 4000, span: int = 2000) -> Series:
     return Series([start + span * n for n in range(len(values))], [float(v) for v in values])
 
 
+@settings(deadline=None)
 @given(st.integers(3, 40), st.integers(1000, 10**9), st.integers(0, 20), st.integers(1, 10**5))
 def test_equal_growth_keeps_its_pace(rounds: int, step: int, warm_ups: int, span: int) -> None:
     found = pace(series([float(step)] * rounds, warm_ups * span, span), quantum=1)
@@ -23,6 +24,7 @@ def test_equal_growth_keeps_its_pace(rounds: int, step: int, warm_ups: int, span
     assert found.ratio == pytest.approx(1)
 
 
+@settings(deadline=None)
 @given(st.integers(3, 40), st.integers(1, 20), st.floats(1e3, 1e9))
 def test_logarithmic_growth_never_does(rounds: int, warm_ups: int, scale: float) -> None:
     places = np.arange(warm_ups, warm_ups + rounds + 1) * 2000.0
@@ -31,6 +33,7 @@ def test_logarithmic_growth_never_does(rounds: int, warm_ups: int, scale: float)
     assert found is None or not found.steady
 
 
+@settings(deadline=None)
 @given(st.integers(3, 40), st.floats(0.3, 6.0))
 def test_a_cache_that_fills_exponentially_never_does(rounds: int, constant: float) -> None:
     levels = 1e6 * (1 - np.exp(-np.arange(2, rounds + 3) / constant))

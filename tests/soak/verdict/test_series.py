@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import synthetic_series as made
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vllm_soak.store.record import MEASURED
@@ -20,6 +20,7 @@ from vllm_soak.verdict.series import (
 )
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 10_000), st.integers(-1000, 1000)), min_size=1, max_size=20))
 def test_growth_and_spans_add_up_to_the_whole(moves: list[tuple[int, int]]) -> None:
     requests, values = [0], [0.0]
