@@ -12,6 +12,7 @@ import psutil
 
 # Between SIGTERM and SIGKILL; engines with workers need a moment to release devices.
 TERM_SECONDS = 5.0
+KILL_SECONDS = 2.0
 
 
 def descendants(pid: int) -> list[psutil.Process]:
@@ -47,6 +48,8 @@ def kill_tree(leader: subprocess.Popen[bytes]) -> None:
         leader.kill()
     signal_all(list(tree.values()), signal.SIGKILL)
     leader.wait()
+    # A killed orphan stays visible until whoever adopted it reaps it: not ours to wait for long.
+    psutil.wait_procs(tree.values(), timeout=KILL_SECONDS)
 
 
 def wait_for(leader: subprocess.Popen[bytes], others: list[psutil.Process]) -> None:

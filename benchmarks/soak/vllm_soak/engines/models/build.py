@@ -63,23 +63,30 @@ def build(kind: str, folder: Path) -> Path:
     kind = kind.removeprefix(PREFIX)
     files = contents(kind)
     final = folder / f"tiny-{kind}-{digest(files)}"
-    if all((final / name).is_file() and (final / name).read_bytes() == content for name, content in files.items()):
+    if whole(final, files):
         return final
     folder.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=".tiny-", dir=folder))
     for name, content in files.items():
         (draft / name).write_bytes(content)
     draft.chmod(0o755)  # mkdtemp's folder is private; a model is not
-    return publish(draft, final)
+    return publish(draft, final, files)
 
 
-def publish(draft: Path, final: Path) -> Path:
-    """Move a finished draft to its place; a damaged folder there is replaced."""
-    try:
-        draft.replace(final)
-    except OSError:  # a folder that is not empty stands there: damaged, or another process was faster
-        shutil.rmtree(final, ignore_errors=True)
-        draft.replace(final)
+def whole(folder: Path, files: dict[str, bytes]) -> bool:
+    """Whether a folder holds exactly these files' contents."""
+    return all((folder / name).is_file() and (folder / name).read_bytes() == content for name, content in files.items())
+
+
+def publish(draft: Path, final: Path, files: dict[str, bytes]) -> Path:
+    """Move a finished draft to its place; a damaged folder there is replaced, a whole one kept."""
+    while not whole(final, files):
+        try:
+            draft.replace(final)
+        except OSError:  # a folder that is not empty stands there: another process was faster, or damage
+            if not whole(final, files):
+                shutil.rmtree(final, ignore_errors=True)
+    shutil.rmtree(draft, ignore_errors=True)
     return final
 
 
