@@ -20,7 +20,7 @@ MISSING: Any = object()
 _type_dict = type.__dict__["__dict__"].__get__
 _type_mro = type.__dict__["__mro__"].__get__
 _type_name = type.__dict__["__name__"].__get__
-_module_dict = ModuleType.__dict__["__dict__"].__get__
+_module_dict = _type_dict(ModuleType)["__dict__"].__get__
 
 
 def class_dict(cls: type) -> MappingProxyType[str, Any]:

@@ -42,7 +42,7 @@ def bounded_deque(container: object, _owners: list[object]) -> Bound | None:
 
 
 def prefix_cache(container: object, owners: list[object]) -> Bound | None:
-    """vLLM's map of cached blocks has at most one entry a KV block."""
+    """The map of cached blocks in vLLM has at most one entry a KV block."""
     pool = _named(owners, "BlockPool")
     blocks = MISSING if pool is None else read(pool, "num_gpu_blocks")
     held = MISSING if pool is None else read(pool, "cached_block_hash_to_block")
@@ -89,4 +89,3 @@ RULES: tuple[Callable[[Any, list[object]], Bound | None], ...] = (
 def _named(owners: list[object], name: str) -> object | None:
     """The nearest owner whose class, or one of its bases, has a name."""
     return next((one for one in reversed(owners) if name in map(type_name, mro(type(one)))), None)
-

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Protocol
 
@@ -63,10 +64,9 @@ class PythonIdSet:
 
 def _native() -> type[IdSet] | None:
     try:
-        from vllm_soak.heap import _idset  # noqa: PLC0415 - built only where there is a C compiler
-    except ImportError:
+        found: type[IdSet] = importlib.import_module("vllm_soak.heap._idset").IdSet
+    except ImportError:  # built only where there is a C compiler
         return None
-    found: type[IdSet] = _idset.IdSet
     return found
 
 

@@ -95,7 +95,7 @@ def locals_of(frame: FrameType) -> list[tuple[str, Any]]:
 
 
 def _refcount_of_a_snapshot() -> int:
-    frame = sys._getframe()
+    frame = sys._getframe()  # noqa: SLF001 - documented, named so as not to be used lightly
     namespace = frame.f_locals
     return sys.getrefcount(namespace)
 
@@ -103,7 +103,7 @@ def _refcount_of_a_snapshot() -> int:
 def _stacks() -> Iterator[tuple[str, FrameType]]:
     """Frames of each thread, outermost first; the main thread first, then by thread name."""
     names = _thread_names()
-    stacks = [(names.get(ident, f"thread {ident}"), frame) for ident, frame in sys._current_frames().items()]
+    stacks = [(names.get(ident, f"thread {ident}"), frame) for ident, frame in _frames().items()]
     stacks.sort(key=lambda stack: (stack[0] != "MainThread", stack[0]))
     for thread, innermost in stacks:
         chain: list[FrameType] = []
@@ -115,8 +115,14 @@ def _stacks() -> Iterator[tuple[str, FrameType]]:
             yield thread, one
 
 
+def _frames() -> dict[int, FrameType]:
+    return sys._current_frames()  # noqa: SLF001 - documented, named so as not to be used lightly
+
+
 def _thread_names() -> dict[int, str]:
-    active: dict[int, threading.Thread] = dict(threading._active)  # type: ignore[attr-defined]
+    active: dict[int, threading.Thread] = dict(
+        read(threading, "_active")
+    )  # enumerate() would wait for a lock of the engine's
     names = {ident: read(thread, "_name") for ident, thread in active.items()}
     return {ident: name for ident, name in names.items() if type(name) is str}
 
@@ -128,7 +134,7 @@ def _module_of(frame: FrameType) -> str:
 
 def _is_runner(module: str) -> bool:
     top = module.partition(".")[0]
-    return top in sys.stdlib_module_names and top != "__main__" or top in _RUNNERS
+    return top in _RUNNERS or (top in sys.stdlib_module_names and top != "__main__")
 
 
 _OURS_ALONE = _refcount_of_a_snapshot() if _SNAPSHOTS else 0

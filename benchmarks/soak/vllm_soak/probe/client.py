@@ -14,6 +14,8 @@ from vllm_soak.probe.address import short_name
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from typing_extensions import Self
+
 _LOOK = "see the engine's log in the run's folder for why it ended or hangs"
 
 
@@ -31,7 +33,7 @@ class ProbeClient:
         self._quick = quick
         self._slow = slow
 
-    def __enter__(self) -> ProbeClient:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

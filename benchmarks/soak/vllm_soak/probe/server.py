@@ -57,12 +57,17 @@ class Server:
 
     def _serve(self) -> None:
         while self._listener.fileno() >= 0:
-            try:
-                client, _ = self._listener.accept()
-                with client:
-                    self._converse(client)
-            except Exception:  # noqa: BLE001 - a client that misbehaves is dropped, and the engine lives on
+            if not self._serve_next():
                 time.sleep(0.05)
+
+    def _serve_next(self) -> bool:
+        try:
+            client, _ = self._listener.accept()
+            with client:
+                self._converse(client)
+        except Exception:  # noqa: BLE001 - a client that misbehaves is dropped, and the engine lives on
+            return False
+        return True
 
     def _converse(self, client: socket.socket) -> None:
         """Answer one client's requests until it hangs up or takes too long."""

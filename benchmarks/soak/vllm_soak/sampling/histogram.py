@@ -15,8 +15,7 @@ HIGHEST = 100.0
 RESOLUTION = 1.05
 # Upper bounds of the buckets in seconds, 5 % apart, from 50 microseconds to 100 seconds: 299 numbers.
 BOUNDS: tuple[float, ...] = tuple(
-    float(f"{LOWEST * RESOLUTION**step:.6g}")
-    for step in range(math.ceil(math.log(HIGHEST / LOWEST, RESOLUTION)) + 1)
+    float(f"{LOWEST * RESOLUTION**step:.6g}") for step in range(math.ceil(math.log(HIGHEST / LOWEST, RESOLUTION)) + 1)
 )
 
 

@@ -24,7 +24,7 @@ _FIELDS = (
 class MallocInfo(ctypes.Structure):
     """glibc's `struct mallinfo2` (2.33 and later)."""
 
-    _fields_ = tuple((name, ctypes.c_size_t) for name in _FIELDS)  # noqa: RUF012 - ctypes wants it so
+    _fields_ = tuple((name, ctypes.c_size_t) for name in _FIELDS)
 
 
 def malloc() -> dict[str, float]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 # Fields of /proc/self/stat after the command's closing bracket (proc(5) numbers them from 3).
@@ -28,10 +27,6 @@ def _stat() -> dict[str, float]:
 
 
 def _open_files() -> dict[str, float]:
-    for folder in ("/proc/self/fd", "/dev/fd"):
-        try:
-            # Less the one that listing the folder opens.
-            return {"fds": float(len(os.listdir(folder)) - 1)}
-        except OSError:
-            continue
-    return {}
+    folder = next((one for one in (Path("/proc/self/fd"), Path("/dev/fd")) if one.is_dir()), None)
+    # Less the one that listing the folder opens.
+    return {} if folder is None else {"fds": float(sum(1 for _ in folder.iterdir()) - 1)}

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import vllm_soak
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.fixture
+def run_python() -> Callable[[str], str]:
+    """Runs a program in a process of its own, with this package on its path; its output."""
+    package = Path(vllm_soak.__file__).parents[1]
+
+    def run(source: str) -> str:
+        command = [sys.executable, "-W", "error", "-c", textwrap.dedent(source)]
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=120, env={"PYTHONPATH": str(package)}
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
