@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FLOOR_BYTES = 1 << 20
 # An allocator keeps some free memory at all times, and a census leaves some behind (7 % of a small
 # engine at most in our own runs); only beyond this share of what is in use ...
-FLOOR_SHARE = 0.2
+FLOOR_SHARE = 0.1
 # ... and garbage only when each request leaves some behind, whatever the size of the process.
 FLOOR_PER_REQUEST = 256.0
 
