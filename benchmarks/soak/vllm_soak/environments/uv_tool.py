@@ -30,7 +30,8 @@ MISLEADING = (
 )
 KEPT_LINES = 400
 # It names the hidden folder that an environment is made in.
-DULL = "Using Python"
+# uv lists every package it installs, well over a hundred; the lock has them.
+DULL = ("Using Python", " + ", " - ", " ~ ")
 
 
 class UvError(Exception):
