@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 SOURCES := $(wildcard csrc/*/*.c csrc/*/*.h)
 
-.PHONY: install demo test lint types unit releases nulls clean
+.PHONY: install demo test lint types unit releases nulls wheel clean
 
 install: .venv/installed
 
@@ -40,6 +40,10 @@ releases: install
 # Twenty soaks of a healthy release with different seeds: none may be called a leak.
 nulls: install
 	$(BIN)/python benchmarks/null_runs.py
+
+# A pure wheel of the installed files: what an engine's environment or a serving image needs.
+wheel: install
+	$(BIN)/python -c 'from pathlib import Path; from vllm_soak.environments.bundle import build_wheel; print(build_wheel(Path("dist")))'
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
