@@ -101,6 +101,13 @@ def test_target_of_other_releases_is_left_alone(engine: ModuleType, make_patch: 
     assert engine.Engine().first(1) == (("first", 1), ("first", 1))
 
 
+def test_function_that_the_release_should_not_have(make_patch: Patches, make_target: Patches) -> None:
+    newer = make_target("Engine.second", fingerprints={"1.1": "0" * 16})
+    status = apply_patch(make_patch("Engine.first", newer), "1.0")
+    assert status.status is Status.DRIFTED
+    assert "Engine.second is not in 1.0" in status.reason
+
+
 def test_already_fixed(engine: ModuleType, make_patch: Patches) -> None:
     before = namespaces(engine)
     status = apply_patch(make_patch("alone", already_fixed=lambda: True), "1.0")

@@ -44,6 +44,20 @@ def test_warning_names_valid_ones(patches: list[Any]) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "off by default; to apply it, name it in VLLM_SOAK_PATCHES"),
+        ("all", "off by default; to apply it, name it in VLLM_SOAK_PATCHES"),
+        ("none", "VLLM_SOAK_PATCHES=none"),
+        ("one", "VLLM_SOAK_PATCHES=one"),
+        ("risky", ""),
+    ],
+)
+def test_reason_for_leaving_out(patches: list[Any], text: str, reason: str) -> None:
+    assert select({"VLLM_SOAK_PATCHES": text}, patches).why_not(patches[-1]) == reason
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=20))
 def test_any_text_is_understood_or_named(patches: list[Any], text: str) -> None:

@@ -56,10 +56,7 @@ def _apply_selected(
     considered = list(known(engine) if patches is None else patches)
     selection = select(environ, considered)
     version = installed_release(engine)
-    statuses = [
-        apply_patch(patch, version, disabled="" if patch.name in selection.names else selection.reason)
-        for patch in considered
-    ]
+    statuses = [apply_patch(patch, version, disabled=selection.why_not(patch)) for patch in considered]
     if announce and statuses != _said:
         _said[:] = statuses
         log_line(statuses, engine, version)

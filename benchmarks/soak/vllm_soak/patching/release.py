@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import total_ordering
 
 _VERSION = re.compile(
@@ -147,12 +147,12 @@ def _compare(operator: str, release: Release, bound: Release) -> bool:
 
 def _below(release: Release, bound: Release) -> bool:
     # PEP 440: `<V` shuts out pre-releases of V itself, unless V is one.
-    early = release.is_prerelease and not bound.is_prerelease and release.base == bound.base
-    return release < bound and not early
+    limit = bound if bound.is_prerelease else replace(bound, dev=0)
+    return release.public_key < limit.public_key
 
 
 def _above(release: Release, bound: Release) -> bool:
-    # PEP 440: `>V` shuts out post-releases of V, unless V is one, and local builds of V.
-    same_base = release.base == bound.base
-    late = same_base and ((release.post is not None and bound.post is None) or bool(release.local))
-    return release > bound and not late
+    # PEP 440: `>V` shuts out local builds and post-releases of V; the latter unless V is one itself.
+    of_bound = (release.base, release.pre) == (bound.base, bound.pre) and release.post is not None
+    shut_out = of_bound and bound.post is None and bound.dev is None
+    return release.public_key > bound.public_key and not shut_out

@@ -21,12 +21,20 @@ class Selection:
     Args:
         names: Patches to apply.
         unknown: Words that name no patch.
-        reason: Why a patch that is not among `names` is left out.
+        text: What the user wrote.
     """
 
     names: frozenset[str]
     unknown: tuple[str, ...]
-    reason: str
+    text: str
+
+    def why_not(self, patch: Patch) -> str:
+        """Why a patch is left out, or an empty string."""
+        if patch.name in self.names:
+            return ""
+        if not self.text or "all" in self.text.lower():
+            return f"off by default; to apply it, name it in {VARIABLE}"
+        return f"{VARIABLE}={self.text}"
 
     def warning(self, patches: Iterable[Patch]) -> str:
         """One sentence on unknown names, or an empty string."""
@@ -46,4 +54,4 @@ def select(environ: Mapping[str, str], patches: Iterable[Patch]) -> Selection:
     if "all" in words:
         names |= {patch.name for patch in patches if patch.default}
     unknown = tuple(word for word in words if word not in valid | {"all", "none"})
-    return Selection(frozenset(names), unknown, f"{VARIABLE}={environ.get(VARIABLE) or 'all'}")
+    return Selection(frozenset(names), unknown, environ.get(VARIABLE, "").strip())

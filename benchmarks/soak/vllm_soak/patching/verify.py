@@ -28,6 +28,8 @@ _REQUESTS, _PROMPT_TOKENS = 4, 40
 
 def defect(patch: Patch) -> str:
     """Whether the patch's defect shows in this process: `present`, `gone`, or `unknown (why)`."""
+    if "scheduler" not in patch.subject:
+        return f"unknown (needs {patch.subject})"
     try:
         return "present" if patch.present(_loaded_scheduler()) else "gone"
     except Exception as error:  # noqa: BLE001 - a check that cannot run is an answer, not a crash
