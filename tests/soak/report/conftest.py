@@ -82,12 +82,11 @@ def make_arm(name, *, leaks, seed):
 def make_round(arm, index, noise, *, leaks):
     total = (index + 1) * REQUESTS
     phase = WARM_UP if index < WARM else MEASURED
-    number = index if index < WARM else index - WARM
     speed = 402 + noise.uniform(-6, 6)
     counts = [0, 10, 120, 240, 150, 60, 14, 5, 1, 0]
     arm.rounds.append(
         Round(
-            arm.name, number, phase, REQUESTS, total, REQUESTS / speed, REQUESTS * 220, REQUESTS,
+            arm.name, index, phase, REQUESTS, total, REQUESTS / speed, REQUESTS * 220, REQUESTS,
             {"bounds": BOUNDS, "counts": jitter(counts, noise), "sum": 92.0},
             [(100, 100 / (speed + noise.uniform(-9, 9))) for _ in range(6)],
         )
@@ -103,8 +102,8 @@ def make_round(arm, index, noise, *, leaks):
         "trim_returned": 0.0,
         "threads": 9.0,
     }
-    arm.samples.append(Sample(arm.name, PROCESS, 4711, phase, number, total, 12.0 * index, values, {LIST_PATH: items}))
-    arm.censuses.append(Census(arm.name, PROCESS, number, total, 780_412, 215_003, 2.1, "python"))
+    arm.samples.append(Sample(arm.name, PROCESS, 4711, phase, index, total, 12.0 * index, values, {LIST_PATH: items}))
+    arm.censuses.append(Census(arm.name, PROCESS, index, total, 780_412, 215_003, 2.1, "python"))
     filled = min(total * IDS, 2000)
     rows = [(MAP_PATH, MAP_STEPS, "dict", filled, "3f9d02ab77c1")]
     if leaks:
@@ -112,7 +111,7 @@ def make_round(arm, index, noise, *, leaks):
     for path, steps, kind, length, fingerprint in rows:
         arm.populations.append(
             Population(
-                arm.name, PROCESS, number, total, path, path, fingerprint, kind, length, length * 8, 0.85, steps=steps
+                arm.name, PROCESS, index, total, path, path, fingerprint, kind, length, length * 8, 0.85, steps=steps
             )
         )
 

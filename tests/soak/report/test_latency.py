@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from itertools import accumulate
 
 import pytest
 from hypothesis import given
@@ -15,22 +14,23 @@ BOUNDS = [0.1, 0.2, 0.4]
 
 def test_a_quantile_is_linear_inside_its_bucket():
     histogram = {"bounds": BOUNDS, "counts": [0, 100, 0, 0]}
-    assert math.isclose(quantile(histogram, 0.5, 100), 0.15)
-    assert math.isclose(quantile(histogram, 0.99, 100), 0.199)
+    assert math.isclose(quantile(histogram, 0.5), 0.15)
+    assert math.isclose(quantile(histogram, 0.99), 0.199)
 
 
 def test_beyond_the_last_bound_the_bound_is_all_that_is_known():
-    assert quantile({"bounds": BOUNDS, "counts": [0, 0, 0, 5]}, 0.5, 5) == 0.4
+    assert quantile({"bounds": BOUNDS, "counts": [0, 0, 0, 5]}, 0.5) == 0.4
 
 
-@given(st.lists(st.integers(0, 50), min_size=4, max_size=4).filter(any), st.sampled_from([0.5, 0.9, 0.99]))
-def test_cumulative_counts_mean_the_same(counts, share):
-    total = sum(counts)
-    rising = list(accumulate(counts))
-    if sum(rising) == total:
-        return  # all in the overflow: the two forms are the same list
-    plain = quantile({"bounds": BOUNDS, "counts": counts}, share, total)
-    assert math.isclose(quantile({"bounds": BOUNDS, "counts": rising}, share, total), plain)
+@given(
+    st.lists(st.integers(0, 50), min_size=4, max_size=4).filter(any),
+    st.floats(0.01, 1),
+    st.floats(0.01, 1),
+)
+def test_a_higher_share_is_never_a_lower_latency(counts, one, other):
+    histogram = {"bounds": BOUNDS, "counts": counts}
+    low, high = (quantile(histogram, share) for share in sorted([one, other]))
+    assert 0 <= low <= high <= BOUNDS[-1]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_cumulative_counts_mean_the_same(counts, share):
     ],
 )
 def test_a_broken_histogram_has_no_quantile(histogram):
-    assert quantile(histogram, 0.5, 4) is None
+    assert quantile(histogram, 0.5) is None
 
 
 def test_a_curve_has_one_point_for_each_measured_round(leak_run):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vllm_soak.verdict.outcome import RunVerdict
 
 NOT_REPEATED = {"run_dir", "result_dir"}
+CUT_SHORT = {"running", "interrupted"}
 TREATED = {"applied", "not-needed"}
 
 
@@ -53,7 +54,7 @@ def flag_words(name: str, value: object) -> list[str]:
 def advise(run: RunData, verdict: RunVerdict) -> list[Advice]:
     """The next steps, the most useful first."""
     if verdict.exit_code == ExitCode.ENGINE_FAILED or run.status == "failed":
-        return [Advice("see what the engine printed", command(run.plan) + " --debug")]
+        return [Advice("read what the engine printed (.log in the run folder), then", command(run.plan) + " --debug")]
     found = culprits(verdict)
     if found and verdict.exit_code == ExitCode.CLEAN:
         return after_proof()
@@ -88,6 +89,8 @@ def after_leak(run: RunData, verdict: RunVerdict) -> list[Advice]:
 
 def after_doubt(run: RunData, verdict: RunVerdict) -> list[Advice]:
     """What each process' verdict says would settle it, and a longer soak."""
+    if run.status in CUT_SHORT:
+        return [Advice("run the same soak to its end", command(run.plan))]
     settle = [process.settle for arm in verdict.arms for process in arm.processes if process.settle]
     texts = list(dict.fromkeys(printable(one) for one in settle)) or ["soak longer"]
     return [*(Advice(text) for text in texts[:-1]), Advice(texts[-1], longer(run.plan))]

@@ -10,7 +10,7 @@ from vllm_soak.report.number import count, duration, known, plural, size
 from vllm_soak.report.printable import printable
 
 if TYPE_CHECKING:
-    from vllm_soak.store.record import Arm, RunData
+    from vllm_soak.store.record import Arm, Event, RunData
     from vllm_soak.verdict.outcome import ProcessVerdict, Ratio, RunVerdict, Slope, Suspect
 
 
@@ -102,15 +102,19 @@ def blind_spots(run: RunData, verdict: RunVerdict) -> list[str]:
 def warnings(run: RunData) -> list[str]:
     """What went wrong on the way: failures of arms, and events above information."""
     failed = [f"{arm.name}: {arm.failure}" for arm in run.arms if arm.failure]
-    told = [
-        f"{one.arm}: {one.text}" if one.arm else one.text for one in run.events if one.level not in {"info", "debug"}
-    ]
+    told = [f"{one.arm}: {one.text}" if one.arm else one.text for one in run.events if worth_telling(one, failed)]
     states = {
         "running": "the run was cut short, or is still at work; this report rests on what was stored",
         "interrupted": "the run was interrupted; this report rests on what was stored",
     }
     cut = [states[run.status]] if run.status in states else []
     return list(dict.fromkeys(printable(one) for one in [*cut, *failed, *told]))
+
+
+def worth_telling(event: Event, failed: list[str]) -> bool:
+    """Whether an event is a warning or an error that no arm's failure says already."""
+    text = event.text.rstrip(".")
+    return event.level not in {"info", "debug"} and not any(text in one for one in failed)
 
 
 def patch_lines(run: RunData) -> list[str]:

@@ -89,7 +89,7 @@ def lengths(arm: Arm, verdict: RunVerdict, processes: list[ProcessVerdict]) -> l
 def round_report(one: Round) -> dict[str, Any]:
     """One round, with quantiles of its latency in seconds beside the histogram."""
     names = [f"p{share * 100:g}" for share in QUANTILES]
-    estimates = [quantile(one.latency, share, one.requests) for share in QUANTILES]
+    estimates = [quantile(one.latency, share) for share in QUANTILES]
     return {**without_arm(asdict(one)), "latency_quantiles": dict(zip(names, estimates, strict=True))}
 
 

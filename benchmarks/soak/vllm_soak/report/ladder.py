@@ -68,11 +68,18 @@ def draw_ladder(arm: str, process: ProcessVerdict, suspect: Suspect, width: int 
 
 
 def folded(parts: list[str], margin: str, width: int | None, gap: str = GAP) -> list[str]:
-    """The parts in one line, or the first one and below it the others where that is too wide."""
+    """The parts in one line, or in as few as they fit in, the first one left of the others."""
     line = margin + gap.join(parts)
-    if width is None or len(line) <= width or len(parts) == 1:
+    if width is None or len(line) <= width:
         return [line]
-    return [margin + parts[0], margin + WIDE_GAP + gap.join(parts[1:])]
+    lines = [margin + parts[0]]
+    for part in parts[1:]:
+        longer = lines[-1] + gap + part
+        if len(lines) > 1 and len(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(margin + WIDE_GAP + part)
+    return lines
 
 
 def header(process: ProcessVerdict, suspect: Suspect) -> list[str]:
@@ -163,7 +170,10 @@ def patch_text(status: str) -> str:
 def explained(suspect: Suspect, parts: Reconciliation) -> list[str]:
     """How much of the growth in use this container accounts for, and what came back."""
     back = f"gc freed {size(parts.gc_freed)}, trim returned {size(parts.trim_returned)}"
-    total = sum(suspect.growth) * suspect.bytes_per_entry
+    total, growth = sum(suspect.growth) * suspect.bytes_per_entry, size(parts.growth, signed=True)
     if not (parts.growth > 0 and math.isfinite(total)):
-        return [f"accounts for {size(total, signed=True)}; in-use growth {size(parts.growth, signed=True)};", back]
-    return [f"explains {percent(total / parts.growth)} of {size(parts.growth, signed=True)} in-use growth;", back]
+        return [
+            f"accounts for {size(total, signed=True)}, while bytes in use moved by {growth};",
+            back,
+        ]
+    return [f"explains {percent(total / parts.growth)} of {growth} in-use growth;", back]

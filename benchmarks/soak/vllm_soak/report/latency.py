@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from vllm_soak.report.measure import Curve, measured_rounds, warm_up_requests
@@ -18,8 +17,7 @@ QUANTILES = (0.5, 0.9, 0.99)
 def bucket_counts(histogram: dict[str, Any]) -> tuple[list[float], list[float]]:
     """Upper bounds in seconds and requests in each bucket, the overflow last.
 
-    Returns empty lists for a histogram that is absent or does not add up. Counts that never
-    fall are cumulative when their last one is also the total of the histogram.
+    Returns empty lists for a histogram that is absent or does not add up.
     """
     try:
         bounds = [float(one) for one in histogram["bounds"]]
@@ -33,15 +31,7 @@ def bucket_counts(histogram: dict[str, Any]) -> tuple[list[float], list[float]]:
     return bounds, counts
 
 
-def separate(counts: list[float], requests: int) -> list[float]:
-    """Turn cumulative counts into counts of each bucket; leave those as they are."""
-    rising = all(low <= high for low, high in pairwise(counts))
-    if rising and counts[-1] == requests and sum(counts) != requests:
-        return [counts[0], *(high - low for low, high in pairwise(counts))]
-    return counts
-
-
-def quantile(histogram: dict[str, Any], share: float, requests: int) -> float | None:
+def quantile(histogram: dict[str, Any], share: float) -> float | None:
     """Estimate a quantile in seconds, linear inside its bucket; the last bound when beyond it.
 
     The same estimate as Prometheus' `histogram_quantile`.
@@ -49,11 +39,10 @@ def quantile(histogram: dict[str, Any], share: float, requests: int) -> float | 
     bounds, counts = bucket_counts(histogram)
     if not counts or not bounds:
         return None
-    counts = separate(counts, requests)
     target, seen, lower = share * sum(counts), 0.0, 0.0
     for upper, inside in zip(bounds, counts, strict=False):
         if inside and seen + inside >= target:
-            return lower + (upper - lower) * (target - seen) / inside
+            return min(lower + (upper - lower) * (target - seen) / inside, upper)
         seen, lower = seen + inside, upper
     return bounds[-1]
 
@@ -63,6 +52,6 @@ def quantile_curve(arm: Arm, share: float) -> Curve:
     found = [
         (one.total_requests, value)
         for one in measured_rounds(arm)
-        if (value := quantile(one.latency, share, one.requests)) is not None
+        if (value := quantile(one.latency, share)) is not None
     ]
     return Curve(arm.name, [at for at, _ in found], [value for _, value in found], warm_up_requests(arm))

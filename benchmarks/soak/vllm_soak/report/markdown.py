@@ -62,8 +62,8 @@ def ladder(drawn: Ladder, *, named: bool) -> str:
 
 
 def table(built: Table) -> str:
-    """The arms side by side; an empty string for a run without arms."""
-    if not built.columns:
+    """The arms side by side; an empty string when there is nothing to show."""
+    if not built.rows:
         return ""
     head = row(["measured rounds", *built.columns])
     rule = "|---|" + "---:|" * len(built.columns)

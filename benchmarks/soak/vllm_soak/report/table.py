@@ -102,8 +102,10 @@ def memory_processes(run: RunData, verdict: RunVerdict) -> list[str]:
 def requests_cell(arm: Arm) -> Cell:
     """Requests completed in the measured rounds."""
     rounds = measured_rounds(arm)
+    if not rounds:
+        return Cell(MISSING)
     total = sum(one.requests for one in rounds)
-    return Cell(count(total) if rounds else "none", f"in {plural(len(rounds), 'round')}" if rounds else "", after=total)
+    return Cell(count(total), f"in {plural(len(rounds), 'round')}", after=total)
 
 
 def in_use_cell(arm: Arm, process: str) -> Cell:

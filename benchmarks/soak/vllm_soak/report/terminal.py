@@ -12,7 +12,7 @@ from rich.text import Text
 
 from vllm_soak.report.document import BAD, GOOD, UNSURE, compose
 from vllm_soak.report.ladder import Role
-from vllm_soak.report.printable import plain_ascii, printable
+from vllm_soak.report.printable import broken, plain_ascii, printable
 from vllm_soak.report.progress import Progress
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Typesetter:
             yield from self.wrapped(warning, "! ", "bold yellow")
         for ladder in document.ladders:
             yield from self.ladder(ladder, named=len(document.table.columns) > 1)
-        yield from [self.table(document.table)] if document.table.columns else [Text()]
+        yield from [self.table(document.table)] if document.table.rows else [Text()]
         for section in document.sections:
             yield from self.section(section)
         yield from self.files(files)
@@ -91,7 +91,9 @@ class Typesetter:
     def wrapped(self, content: str, first: str = "", style: str = "") -> list[Text]:
         """A sentence in lines that fit, hanging behind its first characters."""
         room = max(self.width, len(first) + 20)
-        lines = textwrap.wrap(content, room, initial_indent=first, subsequent_indent=" " * len(first))
+        margin = " " * len(first)
+        fitting = broken(content, room - len(first))
+        lines = textwrap.wrap(fitting, room, initial_indent=first, subsequent_indent=margin, break_on_hyphens=False)
         return [self.text(line.replace(UNBROKEN, " "), style) for line in lines]
 
     def headline(self, headline: Headline) -> list[Text]:
