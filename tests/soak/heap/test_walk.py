@@ -128,8 +128,7 @@ def test_no_collection_is_triggered() -> None:
 def test_frozen_objects_are_found(run_python: Callable[[str], str]) -> None:
     output = run_python("""
         import gc
-        from vllm_soak.heap.idset import PythonIdSet
-from vllm_soak.heap.roots import all_roots
+        from vllm_soak.heap.roots import all_roots
         from vllm_soak.heap.walk import Walk
 
         class Engine:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections import OrderedDict
 from itertools import islice
 from typing import Any
 
@@ -21,10 +22,12 @@ REACH = 1000
 
 
 def recent_entries(container: Any, base: type, count: int = ENTRIES) -> list[tuple[object, ...]]:
-    """The entries added last (any, of a set): one object each, or a mapping's key and value."""
+    """The entries added last (any, of a set): one object each, or a mapping's key and value.
+
+    An object stands in its entry once for each reference that the container has to it.
+    """
     if derives(base, dict):
-        keys = islice(base.__reversed__(container), count)  # type: ignore[attr-defined]
-        return _with_values(container, list(keys))
+        return _pairs(container, base, count)
     if base is set:
         return [(one,) for one in islice(set.__iter__(container), count)]
     if base is bytearray:
@@ -32,9 +35,12 @@ def recent_entries(container: Any, base: type, count: int = ENTRIES) -> list[tup
     return [(one,) for one in islice(base.__reversed__(container), count)]  # type: ignore[attr-defined]
 
 
-def _with_values(container: dict[Any, Any], keys: list[object]) -> list[tuple[object, ...]]:
-    """Keys with their values, found without hashing a key: by walking from the end."""
-    values = islice(reversed(dict.values(container)), len(keys))
+def _pairs(container: dict[Any, Any], base: type, count: int) -> list[tuple[object, ...]]:
+    """Keys with their values, from the end, without hashing a key."""
+    keys = islice(dict.__reversed__(container), count)
+    values = islice(reversed(dict.values(container)), count)
+    if derives(base, OrderedDict):  # it keeps its order in a second list of the keys
+        return [(key, key, value) for key, value in zip(keys, values, strict=False)]
     return list(zip(keys, values, strict=False))
 
 

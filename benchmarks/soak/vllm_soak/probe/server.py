@@ -11,6 +11,7 @@ import socket
 import struct
 import threading
 import time
+from multiprocessing import util
 from typing import TYPE_CHECKING
 
 from vllm_soak.probe.address import probe_folder, remove_stale, short_name, socket_of
@@ -171,3 +172,5 @@ def _register_once() -> None:
         _registered.append(True)
         atexit.register(disarm)
         os.register_at_fork(after_in_child=_rearm)
+        # A forked child of multiprocessing leaves by `os._exit`, which runs its finalizers only.
+        util.register_after_fork(Server, lambda _cls: util.Finalize(None, disarm, exitpriority=0))

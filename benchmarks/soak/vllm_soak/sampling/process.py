@@ -28,5 +28,7 @@ def _stat() -> dict[str, float]:
 
 def _open_files() -> dict[str, float]:
     folder = next((one for one in (Path("/proc/self/fd"), Path("/dev/fd")) if one.is_dir()), None)
+    if folder is None:
+        return {}
     # Less the one that listing the folder opens.
-    return {} if folder is None else {"fds": float(sum(1 for _ in folder.iterdir()) - 1)}
+    return {"fds": float(sum(1 for _ in folder.iterdir()) - 1)}

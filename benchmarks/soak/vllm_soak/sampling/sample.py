@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from vllm_soak.sampling.collector import collector
@@ -28,5 +29,7 @@ def take_sample(*, settled: bool, watch: Iterable[str] = ()) -> dict[str, dict[s
     if "in_use" not in values and (now := in_use()) is not None:
         values["in_use"] = now
     for measure in (memory, malloc, collector, process, device):
-        values |= measure()
+        # One that fails (a folder in /proc that is closed to us, a GPU in a bad state) is absent.
+        with contextlib.suppress(Exception):
+            values |= measure()
     return {"values": values, "lengths": lengths(watch)}
