@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from vllm_soak.engines.models.build import build
 from vllm_soak.engines.target import TargetProcess
 

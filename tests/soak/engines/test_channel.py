@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from vllm_soak.engines.channel import Channel, Closed
 
 JSON = st.recursive(

@@ -4,6 +4,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from vllm_soak.engines.ending import TAIL_BYTES, explain_exit, oom_kills, tail
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pytest
+
 from vllm_soak.engines.failure import KNOWN, explain, one_line, recognise
 
 
@@ -29,13 +30,9 @@ def test_an_unknown_failure_is_named_by_type_and_text() -> None:
 
 
 def test_the_cause_of_an_exception_is_looked_at() -> None:
-    try:
-        try:
-            raise ValueError("No available memory for the cache blocks.")
-        except ValueError as inner:
-            raise RuntimeError("Engine core initialization failed") from inner
-    except RuntimeError as outer:
-        assert "KV cache" in explain(outer)[0]
+    outer = RuntimeError("Engine core initialization failed")
+    outer.__cause__ = ValueError("No available memory for the cache blocks.")
+    assert "KV cache" in explain(outer)[0]
 
 
 def test_a_loop_of_causes_ends() -> None:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import psutil
+
 from vllm_soak.engines.host import ORPHANED
 
 # A controller that starts a host, says its pid, and dies without a word when its input ends.

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from vllm_soak.engines.load import Finished, Load, LoadOrder
 from vllm_soak.workloads.unique import Unique
 

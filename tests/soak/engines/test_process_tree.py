@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import psutil
+
 from vllm_soak.engines.process_tree import kill_tree
 
 # A leader with a child that ignores SIGTERM; prints the child's pid when both stand.

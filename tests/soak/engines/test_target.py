@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from vllm_soak.engines.ending import EngineDiedError, EngineRefusedError
 from vllm_soak.engines.target import TargetProcess
 from vllm_soak.errors import EngineError, ExitCode

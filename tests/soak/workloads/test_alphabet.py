@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from vllm_soak.workloads.alphabet import alphabet_size, digits, random_tokens
 
 SIZES = [1 << bits for bits in range(1, 17)]

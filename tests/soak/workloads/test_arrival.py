@@ -6,6 +6,7 @@ import statistics
 from itertools import islice
 
 import pytest
+
 from vllm_soak.workloads.arrival import intervals
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from vllm_soak.workloads.shared_prefix import SharedPrefix
 
 

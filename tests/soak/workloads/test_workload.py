@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pytest
+
 from vllm_soak.workloads.shared_prefix import SharedPrefix
 from vllm_soak.workloads.unique import Unique
 from vllm_soak.workloads.workload import make_workload

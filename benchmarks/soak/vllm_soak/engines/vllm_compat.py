@@ -42,12 +42,6 @@ def accepted(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict
     return {name: value for name, value in arguments.items() if name in known}
 
 
-def unknown_arguments(arguments: Iterable[str]) -> list[str]:
-    """Engine arguments that this release does not know."""
-    known = inspect.signature(imported("vllm.engine.arg_utils", "EngineArgs")).parameters
-    return sorted(set(arguments) - set(known))
-
-
 def mend_torch() -> None:
     """Give the CPU platform of old releases a private torch function that later torch made public.
 

@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from vllm_soak.engines.models.build import KINDS, build, resolve
 from vllm_soak.errors import UsageError
 
@@ -63,5 +64,5 @@ def test_other_models_pass_through(tmp_path: Path) -> None:
 
 
 def test_an_unknown_tiny_model_lists_the_known(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="tiny:gpt.*tiny:llama, tiny:gemma3, tiny:lfm2"):
+    with pytest.raises(UsageError, match=r"tiny:gpt.*tiny:llama, tiny:gemma3, tiny:lfm2"):
         resolve("tiny:gpt", tmp_path)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from vllm_soak.engines.models import tokenizer
 
 SCRIPT = """

@@ -7,6 +7,7 @@ and byte-identical wherever it is built.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import shutil
@@ -78,15 +79,27 @@ def whole(folder: Path, files: dict[str, bytes]) -> bool:
     return all((folder / name).is_file() and (folder / name).read_bytes() == content for name, content in files.items())
 
 
+def moved(draft: Path, final: Path) -> bool:
+    """Move a folder; False when a folder with content stands there already."""
+    try:
+        draft.replace(final)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            return False
+        raise
+    return True
+
+
 def publish(draft: Path, final: Path, files: dict[str, bytes]) -> Path:
-    """Move a finished draft to its place; a damaged folder there is replaced, a whole one kept."""
-    while not whole(final, files):
-        try:
-            draft.replace(final)
-        except OSError:  # a folder that is not empty stands there: another process was faster, or damage
-            if not whole(final, files):
-                shutil.rmtree(final, ignore_errors=True)
-    shutil.rmtree(draft, ignore_errors=True)
+    """Move a finished draft to its place; a damaged folder there is replaced, a whole one kept.
+
+    Another process may publish the same content meanwhile: whichever is first is kept.
+    """
+    while not moved(draft, final):
+        if whole(final, files):
+            shutil.rmtree(draft, ignore_errors=True)
+            break
+        shutil.rmtree(final, ignore_errors=True)
     return final
 
 
