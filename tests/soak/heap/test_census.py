@@ -6,6 +6,7 @@ import sys
 import threading
 import weakref
 from collections import OrderedDict, defaultdict, deque
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -86,9 +87,7 @@ def test_keys_are_shown_only_when_they_read_like_names() -> None:
         'engine.by_name["main"].ids',
         "engine.by_name[*].ids",
     }
-    assert {row["template"] for row in found.values() if row["path"].startswith("engine.")} == {
-        "engine.by_name[*].ids"
-    }
+    assert {row["template"] for row in found.values() if row["path"].startswith("engine.")} == {"engine.by_name[*].ids"}
 
 
 def test_a_module_attribute_is_a_root() -> None:
@@ -148,7 +147,7 @@ def test_churn_is_not_growth() -> None:
         for path, row in rows(census).items():
             grown.setdefault(path, []).append(row["length"])
     series = [lengths for path, lengths in grown.items() if path.startswith("engine.managers")]
-    assert not [lengths for lengths in series if any(a < b for a, b in zip(lengths, lengths[1:], strict=False))]
+    assert not [lengths for lengths in series if any(a < b for a, b in pairwise(lengths))]
 
 
 def test_no_reference_is_kept_and_no_collection_triggered() -> None:
@@ -200,16 +199,21 @@ def test_the_rows_are_limited_and_the_rest_is_counted(monkeypatch: pytest.Monkey
     assert "containers that grew less than the 5 listed" in answer["partial"]
 
 
+def build(failures: list[SystemError]) -> None:
+    try:
+        tuple([at] for at in range(300))
+    except SystemError as failure:
+        failures.append(failure)
+
+
 def test_other_threads_build_their_tuples_undisturbed() -> None:
     """A census that held a tuple under construction would make these raise SystemError."""
-    stop, failures = threading.Event(), []
+    stop = threading.Event()
+    failures: list[SystemError] = []
 
     def work() -> None:
         while not stop.is_set():
-            try:
-                tuple(([at] for at in range(300)))  # noqa: C409 - a generator on purpose
-            except SystemError as failure:
-                failures.append(failure)
+            build(failures)
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:

@@ -31,8 +31,8 @@ class Slotted:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda one: Plain(one), ".value"),
-        (lambda one: Slotted(one), ".value"),
+        (Plain, ".value"),
+        (Slotted, ".value"),
         (lambda one: [0, one], "[1]"),
         (lambda one: (one,), "[0]"),
         (lambda one: deque([0, 0, one]), "[2]"),

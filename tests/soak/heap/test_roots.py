@@ -14,11 +14,12 @@ class Thing:
 
 
 def test_locals_of_every_caller_are_roots() -> None:
-    def inner(deepest: Thing) -> list[tuple[str, object]]:
+    def inner() -> list[tuple[str, object]]:
+        deepest = Thing()  # noqa: F841 - a root to be found
         return [(root.label, root.value) for root in frame_roots()]
 
     outer_local = Thing()
-    found = dict(inner(deepest=Thing()))
+    found = dict(inner())
     assert found["outer_local"] is outer_local
     assert type(found["deepest"]) is Thing
 
@@ -54,7 +55,7 @@ def test_reading_locals_pins_none_of_them() -> None:
 
 def test_a_namespace_that_the_code_itself_holds_is_left_alone() -> None:
     def work() -> dict[str, Any]:
-        value = 5  # noqa: F841 - read through locals()
+        value = 5
         namespace = locals()
         locals_of(sys._getframe())
         return namespace
@@ -64,7 +65,7 @@ def test_a_namespace_that_the_code_itself_holds_is_left_alone() -> None:
 
 def test_a_modules_globals_are_not_emptied() -> None:
     namespace: dict[str, Any] = {"locals_of": locals_of, "sys": sys, "value": 1}
-    exec(compile("found = locals_of(sys._getframe())", "<module>", "exec"), namespace)  # noqa: S102
+    exec(compile("found = locals_of(sys._getframe())", "<module>", "exec"), namespace)
     assert namespace["found"] == []
     assert namespace["value"] == 1
 

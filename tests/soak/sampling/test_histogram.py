@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -22,7 +23,7 @@ def recorded(values: list[float]) -> Histogram:
 def test_bounds_are_five_percent_apart_over_the_whole_range() -> None:
     assert BOUNDS[0] == LOWEST
     assert BOUNDS[-1] >= HIGHEST
-    assert all(1.04 < high / low < 1.06 for low, high in zip(BOUNDS, BOUNDS[1:], strict=False))
+    assert all(1.04 < high / low < 1.06 for low, high in pairwise(BOUNDS))
     assert len(BOUNDS) < 400
 
 

@@ -18,7 +18,7 @@ class Knot:
     def __init__(self) -> None:
         self.me = self
         self.payload = bytearray(2 << 20)
-        self.payload[:: 4096] = b"x" * (len(self.payload) // 4096)
+        self.payload[::4096] = b"x" * (len(self.payload) // 4096)
 
 
 @linux

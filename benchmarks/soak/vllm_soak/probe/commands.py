@@ -37,10 +37,12 @@ class Commands:
 
     def answer(self, request: object) -> dict[str, Any]:
         """The answer to a request, an `error` among them; never raises."""
-        if not isinstance(request, dict) or request.get("command") not in self._known:
+        command = request.get("command") if isinstance(request, dict) else None
+        known = self._known.get(command) if isinstance(command, str) else None
+        if known is None:
             return error("the probe was asked something that it does not know", f"ask one of {', '.join(self._known)}")
         try:
-            return self._known[request["command"]](request)
+            return known(request)
         except Exception as failure:  # noqa: BLE001 - whatever went wrong here is not the engine's to suffer
             return error(f"the probe failed with {type(failure).__name__}: {failure}", "report this as a defect")
 

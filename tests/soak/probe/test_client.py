@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vllm_soak.errors import EngineError
+from vllm_soak.patching.status import report
+from vllm_soak.probe.client import ProbeClient
+from vllm_soak.probe.server import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def serve_once(path: Path, answer: Callable[[socket.socket], None]) -> threading.Thread:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+
+    def run() -> None:
+        with listener:
+            peer, _ = listener.accept()
+            with peer:
+                peer.recv(1000)
+                answer(peer)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def test_a_process_that_is_gone_is_an_engine_error(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="is gone"):
+        ProbeClient(tmp_path / "1.sock").ping()
+
+
+def test_a_process_that_dies_while_answering(tmp_path: Path) -> None:
+    thread = serve_once(tmp_path / "1.sock", lambda peer: peer.sendall(b'{"pid": '))
+    with pytest.raises(EngineError, match="is gone"):
+        ProbeClient(tmp_path / "1.sock").ping()
+    thread.join()
+
+
+def test_a_process_that_hangs(tmp_path: Path) -> None:
+    done = threading.Event()
+    thread = serve_once(tmp_path / "1.sock", lambda _peer: (done.wait(), None)[1])
+    with pytest.raises(EngineError, match=r"did not answer the probe .* within 0.2 s"):
+        ProbeClient(tmp_path / "1.sock", quick=0.2).ping()
+    done.set()
+    thread.join()
+
+
+def test_a_failure_inside_the_probe_is_told(tmp_path: Path) -> None:
+    answer = b'{"error": {"cause": "it failed", "remedy": "do better"}}\n'
+    thread = serve_once(tmp_path / "1.sock", lambda peer: peer.sendall(answer))
+    with pytest.raises(EngineError, match="it failed: do better"):
+        ProbeClient(tmp_path / "1.sock").ping()
+    thread.join()
+
+
+def test_patches_are_rows(client: ProbeClient) -> None:
+    with client as same:
+        assert same.patches() == report(client.ping()["process"])
+
+
+def test_a_socket_with_a_long_path(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 30) / ("name" * 30)
+    folder.mkdir(parents=True)
+    server = Server(folder / f"{os.getpid()}.sock")
+    server.start()
+    try:
+        assert len(str(server.path)) > 200
+        assert ProbeClient(server.path).ping()["pid"] == os.getpid()
+    finally:
+        server.close()
+    assert list(folder.iterdir()) == []
