@@ -33,7 +33,7 @@ def patches(make_patch: Callable[..., Any]) -> list[Any]:
 )
 def test_select(patches: list[Any], text: str | None, names: set[str], unknown: tuple[str, ...]) -> None:
     selection = select({} if text is None else {"VLLM_SOAK_PATCHES": text}, patches)
-    assert (selection.names, selection.unknown) == (names, unknown)
+    assert (selection.names, selection.unknown) == (frozenset(names), unknown)
     assert bool(selection.warning(patches)) is bool(unknown)
 
 

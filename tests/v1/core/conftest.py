@@ -33,7 +33,7 @@ settings.register_profile(
 )
 settings.load_profile("engine")
 
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",
     "hidden_size": 64,
@@ -227,7 +227,7 @@ class Driver:
     def step(self, drafts: int = 0, accepted: int = 0) -> dict[str, Any]:
         scheduled = self.scheduler.schedule()
         self.left.append(self.recorded())
-        seen = plain(scheduled)
+        seen: dict[str, Any] = plain(scheduled)
         self.scheduler.update_from_output(scheduled, self._outputs(scheduled, accepted))
         self._propose(drafts)
         return seen

@@ -39,15 +39,16 @@ def leave_nothing(allocate: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return allocate(self, *args, **kwargs)
         finally:
-            if not getattr(self, _RECORDING, True):
+            if getattr(self, "new_block_ids", None):  # most calls allocate nothing, and end here
                 _forget(self)
 
     return leaving_nothing
 
 
 def _forget(manager: Any) -> None:
-    ids = getattr(manager, "new_block_ids", None)
-    if type(ids) is list:  # whatever an unforeseen subclass keeps there is its own affair
+    ids = manager.new_block_ids
+    # Whatever but a list an unforeseen subclass keeps there is its own affair.
+    if not getattr(manager, _RECORDING, True) and type(ids) is list:
         ids.clear()
 
 
