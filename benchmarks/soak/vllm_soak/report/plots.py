@@ -170,7 +170,7 @@ def dress(axes: Axes, plot: Plot) -> None:
     axes.set_axisbelow(True)
     low, high = axes.get_ylim()
     bottom = min(low, 0.0) if min_value(plot) < 0 else 0.0
-    axes.axhline(0, color=SOFT, linewidth=0.8, visible=bottom < 0)
+    axes.axhline(0, color=SOFT, linewidth=0.8, zorder=1, visible=bottom < 0)
     axes.set_ylim(bottom, max(high + HEADROOM * (high - bottom), bottom + FLATTEST))
     ends = plot.traces[0].curve.requests
     few = len(ends) <= FEW_ENDS and ends[-1] < SHORT_NUMBER
