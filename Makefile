@@ -41,9 +41,9 @@ releases: install
 nulls: install
 	$(BIN)/python benchmarks/null_runs.py
 
-# A pure wheel of the installed files: what an engine's environment or a serving image needs.
+# What a serving image installs.
 wheel: install
-	$(BIN)/python -c 'from pathlib import Path; from vllm_soak.environments.bundle import build_wheel; print(build_wheel(Path("dist")))'
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
