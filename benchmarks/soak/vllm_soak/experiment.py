@@ -27,6 +27,7 @@ BLOCKS = 6
 # Warm-up may take this share of the request budget, and never more than this many rounds.
 WARM_UP_SHARE = 0.5
 MOST_WARM_UP_ROUNDS = 10
+MOST_WATCHED = 20
 
 
 @dataclass(slots=True)
@@ -141,6 +142,13 @@ class Experiment:
                 arm.load(size, lambda done: self.advance(group, done))
         self.progress.phase(f"{title}: settling, sampling, walking the heap")
         together(group, lambda arm: arm.finish_round(index, phase))
+        self.share_names()
+
+    def share_names(self) -> None:
+        """Watch what grows in one arm in all: its length where it does not grow is the proof of a fix."""
+        named = sorted(set().union(*(arm.named for arm in self.arms)) - set(self.plan.watch))
+        for arm in self.arms:
+            arm.watched = [*self.plan.watch, *named[:MOST_WATCHED]]
 
     def advance(self, group: list[ArmRunner], done: int) -> None:
         """Show how much of the round's work is done over all arms."""

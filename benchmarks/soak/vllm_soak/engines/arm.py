@@ -27,6 +27,10 @@ class ArmRunner:
         start: Arguments of the target's `start` command.
         store: Where rows go.
         folder: The run folder.
+
+    Attributes:
+        named: Paths that this arm's censuses have named so far.
+        watched: Paths whose length every sample carries.
     """
 
     def __init__(
@@ -46,6 +50,8 @@ class ArmRunner:
         self.folder = folder
         self.requests = 0
         self.facts: dict[str, Any] = {}
+        self.named: set[str] = set()
+        self.watched: list[str] = list(plan.watch)
         self._pieces: list[dict[str, Any]] = []
         self._began = time.monotonic()
         self._censuses = 0
@@ -125,7 +131,7 @@ class ArmRunner:
     def _observe(self, index: int, phase: str) -> None:
         with self._probe() as probe:
             who = probe.ping()
-            sample = probe.sample(settle=True, watch=list(self.plan.watch))
+            sample = probe.sample(settle=True, watch=self.watched)
             self.store.add_sample(
                 Sample(
                     arm=self.name,
@@ -146,6 +152,7 @@ class ArmRunner:
     def _record_census(self, index: int, process: str, answer: dict[str, Any]) -> None:
         where: dict[str, Any] = {"arm": self.name, "round": index, "requests": self.requests}
         counts = {key: answer[key] for key in ("objects", "containers", "seconds", "walker", "partial")}
+        self.named.update(row["path"] for row in answer["populations"])
         rows = [population(row, where | {"process": process}) for row in answer["populations"]]
         self.store.add_census(Census(**where, process=process, **counts), rows)
 

@@ -48,9 +48,9 @@ class Round:
         requests: Requests completed in this round.
         total_requests: Requests completed by this arm since its start, this round included.
         seconds: Time under load, without settling and sampling.
-        latency: Cumulative histogram of request latency in this round, as
+        latency: Histogram of request latency in this round, as
             `{"bounds": [seconds...], "counts": [...], "sum": seconds}`; `counts` has one entry
-            more than `bounds` (the overflow).
+            a bucket, and one more than `bounds` (the overflow).
         blocks: `(requests, seconds)` of each contiguous piece of the round; pieces of two arms
             that stand at the same place were run next to each other and are compared in pairs.
     """
