@@ -141,7 +141,7 @@ def test_second_application_changes_nothing(engine: ModuleType, make_patch: Patc
     apply_patch(patch, "1.0")
     once = namespaces(engine)
     status = apply_patch(patch, "1.0", disabled="changed my mind")
-    assert (status.status, status.reason) == (Status.APPLIED, "already applied")
+    assert (status.status, status.reason) == (Status.APPLIED, "verified on 1.0")
     assert same_objects(once, namespaces(engine))
 
 
@@ -192,10 +192,9 @@ def test_one_log_line_a_process(engine: ModuleType, make_patch: Patches, own_log
     for _ in range(3):
         apply_selected({}, engine=engine.__name__, patches=[patch])
     apply_selected({}, engine=engine.__name__, patches=[patch], announce=False)
-    assert [(record.levelname, record.getMessage()) for record in own_log.records[:1]] == [
+    assert [(record.levelname, record.getMessage()) for record in own_log.records] == [
         ("INFO", f"vllm-soak patches for {engine.__name__} 1.0: small applied (verified on 1.0)")
     ]
-    assert len(own_log.records) <= 2  # the second time its reason is another
 
 
 def test_unknown_name_is_said_and_others_apply(engine: ModuleType, make_patch: Patches, own_log: Any) -> None:

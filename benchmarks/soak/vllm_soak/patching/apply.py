@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from vllm_soak.patching.patch import Patch, Target
     from vllm_soak.patching.resolve import Attribute
 
-_applied: dict[str, tuple[Swap, ...]] = {}
+# Patch name to what was swapped, and why that was right.
+_applied: dict[str, tuple[tuple[Swap, ...], str]] = {}
 _lock = threading.RLock()
 _said: list[PatchStatus] = []
 
@@ -97,13 +98,14 @@ def _apply(patch: Patch, version: str | None, disabled: str) -> str:
         raise Declined(Status.NOT_NEEDED, f"{release.public} already has the upstream fix")
     swaps = tuple(_swap(patch, target, attribute) for target, attribute in found.attributes)
     swap_all(swaps)
-    _applied[patch.name] = swaps
+    _applied[patch.name] = (swaps, found.reason)
     return found.reason
 
 
 def _standing(patch: Patch) -> str:
-    others = [swap.attribute.path for swap in _applied[patch.name] if not swap.is_ours]
-    return f"since wrapped by someone else: {', '.join(others)}" if others else "already applied"
+    swaps, reason = _applied[patch.name]
+    others = [swap.attribute.path for swap in swaps if not swap.is_ours]
+    return f"{reason}; since wrapped by someone else: {', '.join(others)}" if others else reason
 
 
 def _affected(patch: Patch, version: str | None) -> Release:
@@ -131,7 +133,8 @@ def undo(patch: Patch) -> list[str]:
         Paths that were left alone, because someone else has replaced them since.
     """
     with _lock:
-        left = revert_ours(_applied.pop(patch.name, ()))
+        swaps, _ = _applied.pop(patch.name, ((), ""))
+        left = revert_ours(swaps)
         reason = f"undone, except {', '.join(left)}, which someone else replaced" if left else "undone"
         record(patch, Status.DISABLED, reason)
         return left
