@@ -11,6 +11,13 @@ from vllm_soak.engines.failure import KNOWN, explain, one_line, recognise
     [
         ("FileNotFoundError: [Errno 2] No such file or directory: '/models/x/config.json'", "no usable config.json"),
         ("ValueError: No available memory for the cache blocks. Try", "no memory is left for the KV cache"),
+        (
+            (
+                "ValueError: Available memory on node 0 (18.99/20.21 GiB) on kv cache allocation is less than "
+                "requested memory for kv (4000.0 GiB). Decrease --kv-cache-memory-bytes"
+            ),
+            "a KV cache of 4000.0 GiB does not fit",
+        ),
         ("torch.OutOfMemoryError: CUDA out of memory. Tried to", "the GPU ran out of memory"),
         ("ValueError: Free memory on device (1/79 GiB) is less than desired GPU memory utilization", "too little free"),
         ("ModuleNotFoundError: No module named 'vllm'", "cannot be imported (No module named 'vllm')"),

@@ -45,6 +45,11 @@ KNOWN = (
         "lower --max-model-len or raise --num-gpu-blocks-override",
     ),
     Known(
+        r"Available memory on node.*?less than requested memory for kv \((\S+ \w+)\)",
+        "a KV cache of {0} does not fit into the machine's free memory",
+        "lower VLLM_CPU_KVCACHE_SPACE, or free memory",
+    ),
+    Known(
         r"No available memory for the cache blocks",
         "no memory is left for the KV cache",
         "free memory, raise gpu_memory_utilization (GPU), or lower VLLM_CPU_KVCACHE_SPACE (CPU)",
