@@ -103,7 +103,7 @@ def test_three_complete_rounds_before_a_crash_may_show_a_leak() -> None:
     assert found.suspects[0].growth == [28_000] * 3
 
 
-def test_a_crashs_tail_is_no_trend() -> None:
+def test_the_tail_of_a_crash_is_no_trend() -> None:
     arm = made.arm([5e8] * 6 + [9e9], [made.Container([0, 0, 0, 0, 0, 0, 10**6])])
     del arm.rounds[-1]
     assert verdict(arm).outcome is Outcome.NO_LEAK

@@ -56,7 +56,7 @@ def test_a_round_cut_short_is_left_out() -> None:
     assert [r.index for r in measured_rounds(arm)] == [2, 3, 4, 5]
 
 
-def test_a_sample_without_its_round_is_a_crashs_tail() -> None:
+def test_a_sample_without_its_round_is_the_tail_of_a_crash() -> None:
     arm = made.arm([1.0, 2.0, 3.0, 400.0])
     del arm.rounds[-1]
     assert byte_series(arm, made.PROCESS).values == [2.0, 3.0]
