@@ -23,7 +23,7 @@ def test_other_paths_are_not(template: str) -> None:
     assert known_defect(template) is None
 
 
-def test_a_patchs_status_is_that_of_the_process() -> None:
+def test_the_status_of_a_patch_is_that_of_the_process() -> None:
     rows = [
         PatchRow("run", "EngineCore", "new-block-ids", "failed", ""),
         PatchRow("run", "EngineCore", "new-block-ids", "applied", ""),
