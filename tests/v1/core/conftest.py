@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from vllm_soak.engines import vllm_compat
@@ -29,7 +29,12 @@ LONGEST = 256
 DRAFTS = 3
 
 settings.register_profile(
-    "engine", deadline=None, max_examples=100, suppress_health_check=list(HealthCheck), derandomize=True
+    "engine",
+    deadline=None,
+    max_examples=100,
+    derandomize=True,
+    phases=(Phase.generate, Phase.shrink),  # explaining a failure takes minutes here
+    suppress_health_check=list(HealthCheck),
 )
 settings.load_profile("engine")
 
