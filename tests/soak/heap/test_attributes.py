@@ -93,8 +93,9 @@ def test_reading_by_name_does_not_build_the_namespace() -> None:
 
 def test_a_namespace_that_exists_is_told_from_an_attribute_that_is_a_dict() -> None:
     trap = Trap()
-    trap.extra = {"plain": [1]}  # type: ignore[attr-defined]
     namespace = vars(trap)
+    # So many attributes that every release of the interpreter keeps them in a dictionary.
+    namespace.update({"extra": {"plain": [1]}}, **{f"attribute_{at}": at for at in range(100)})
     assert attributes.existing_dict(trap) is namespace
 
 

@@ -112,7 +112,8 @@ def test_several_requests_on_one_connection(server: Server) -> None:
 
 def test_another_user_is_refused(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, "is_same_user", lambda _client: False)
-    assert talk(server.path, b"") == b""
+    with pytest.raises(EngineError, match="is gone"):
+        ProbeClient(server.path).ping()
     left, right = socket.socketpair()
     with left, right:
         assert is_same_user(left)

@@ -37,12 +37,13 @@ class Commands:
 
     def answer(self, request: object) -> dict[str, Any]:
         """The answer to a request, an `error` among them; never raises."""
-        command = request.get("command") if isinstance(request, dict) else None
+        asked: dict[str, Any] = request if isinstance(request, dict) else {}
+        command = asked.get("command")
         known = self._known.get(command) if isinstance(command, str) else None
         if known is None:
             return error("the probe was asked something that it does not know", f"ask one of {', '.join(self._known)}")
         try:
-            return known(request)
+            return known(asked)
         except Exception as failure:  # noqa: BLE001 - whatever went wrong here is not the engine's to suffer
             return error(f"the probe failed with {type(failure).__name__}: {failure}", "report this as a defect")
 
