@@ -23,11 +23,8 @@ def local(label: str, value: object, owner: str = "__main__") -> Root:
 def engine() -> tuple[Any, list[Any]]:
     manager = made("FullAttentionManager", "vllm.v1.core.managers", new_block_ids=[1])
     scheduler = made("Scheduler", "vllm.v1.core.sched.scheduler", managers=(manager,))
-    return scheduler, [
-        *down(scheduler, scheduler.managers),
-        *down(manager, manager.new_block_ids),
-        manager.new_block_ids,
-    ]
+    ids = manager.new_block_ids
+    return scheduler, [*down(scheduler, scheduler.managers), scheduler.managers, *down(manager, ids), ids]
 
 
 def down(above: Any, below: object) -> list[Any]:
@@ -62,9 +59,8 @@ def test_the_fingerprint_tells_attributes_apart() -> None:
     scheduler, chain = engine()
     manager = scheduler.managers[0]
     manager.other = [1]
-    other = trace(
-        local("scheduler", scheduler), [*chain[: chain.index(manager)], *down(manager, manager.other), manager.other]
-    )
+    above = chain[: chain.index(manager)]
+    other = trace(local("scheduler", scheduler), [*above, *down(manager, manager.other), manager.other])
     assert other.fingerprint != trace(local("scheduler", scheduler), chain).fingerprint
 
 
