@@ -7,6 +7,7 @@ import dataclasses
 import importlib
 import json
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -22,6 +23,8 @@ from vllm_soak.patching.registry import NEW_BLOCK_IDS
 from vllm_soak.patching.release import Release, contains
 from vllm_soak.patching.status import LOGGER
 
+# Where this package is installed, making a config would load it as a plugin and patch behind our back.
+os.environ["VLLM_PLUGINS"] = ""
 vllm_compat.mend_torch()  # an old release may run on a newer torch here
 
 BLOCK = 16

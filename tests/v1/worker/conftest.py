@@ -32,6 +32,11 @@ def device(request: pytest.FixtureRequest) -> torch.device:
     return usable(request.param)
 
 
+@pytest.fixture
+def gpu() -> torch.device:
+    return usable("cuda")
+
+
 @dataclass
 class Caches:
     """Caches of several layers, in one or more allocations with guard words around and between pages.

@@ -117,13 +117,6 @@ def test_a_graph_compiler_keeps_it(op: Any, device: torch.device, backend: str) 
     assert layer.sum(1).tolist() == [16, 16, 0, 16]
 
 
-@pytest.fixture
-def gpu(device: torch.device) -> torch.device:
-    if device.type != "cuda":
-        pytest.skip("about CUDA only")
-    return device
-
-
 @pytest.mark.parametrize("method", ["stores", "bulk"])
 def test_both_kernels_like_indexed_assignment(gpu: torch.device, caches_on: Callable[..., Any], method: str) -> None:
     @settings(WORKER)
