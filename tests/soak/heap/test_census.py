@@ -86,6 +86,7 @@ def test_keys_are_shown_only_when_they_read_like_names() -> None:
     assert {path for path in found if path.startswith("engine.")} == {
         'engine.by_name["main"].ids',
         "engine.by_name[*].ids",
+        "engine.by_name[*].ids #2",
     }
     assert {row["template"] for row in found.values() if row["path"].startswith("engine.")} == {"engine.by_name[*].ids"}
 

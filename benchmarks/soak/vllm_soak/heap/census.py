@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,11 @@ from vllm_soak.heap.snapshot import Snapshot
 from vllm_soak.heap.walk import Walk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vllm_soak.heap.locate import Located
     from vllm_soak.heap.path import Path
+    from vllm_soak.heap.snapshot import Grower
 
 ROWS = 200
 # Entries are looked into for this many rows only: it costs up to 16,000 objects a row.
@@ -93,24 +97,36 @@ class _Naming:
         self._series = series
         self._found: list[tuple[int, Series, Located]] = []
         self._done: set[int] = set()
+        self._moved = 0
 
     def rows(self, before: Snapshot | None) -> tuple[list[dict[str, Any]], str]:
         """Rows, the largest growth first, and what was cut."""
         for series in self._series.values():
-            self._again(series)
+            self._guarded(self._again, series)
         growers = [] if before is None else self._now.growers(before)
         left = 0
         for grower in growers:
             if self._is_enough(grower.growth):
                 left += 1
             elif self._walk.address(grower.container) not in self._done:
-                self._meet(grower.container, grower.growth)
+                self._guarded(self._meet, grower)
         self._found.sort(key=lambda one: -one[0])
-        kept = self._found[:ROWS]
         self._keep_series()
-        return [_row(series, where, growth, rank < MEASURED) for rank, (growth, series, where) in enumerate(kept)], (
-            f"{left} containers that grew less than the {ROWS} listed were not named" if left else ""
-        )
+        kept = enumerate(self._found[:ROWS])
+        return [_row(series, where, growth, rank < MEASURED) for rank, (growth, series, where) in kept], self._cut(left)
+
+    def _cut(self, left: int) -> str:
+        """What is not among the rows, in words."""
+        cut = [f"{left} containers that grew less than the {ROWS} listed were not named"] if left else []
+        cut += [f"{self._moved} containers changed while they were being named"] if self._moved else []
+        return "; ".join(cut)
+
+    def _guarded(self, act: Callable[[Any], None], what: object) -> None:
+        """Name one container; one that another thread is changing just now does not spoil the others."""
+        try:
+            act(what)
+        except RuntimeError:
+            self._moved += 1
 
     def settle(self) -> Snapshot:
         """The snapshot, for the next census to compare with."""
@@ -131,30 +147,38 @@ class _Naming:
         """A known series: what is at its path now, or the same container if the path leads nowhere."""
         where = self._locator.by_path(series.path)
         if where is None or kind_of(type(where.item)).code != series.code:
-            container = self._now.container(series.address)
-            if container < 0 or self._walk.codes[container] != series.code:
-                return
-            where = self._locator.by_chain(self._walk.chain(container))
+            where = self._by_address(series)
         if where is None or id(where.item) in self._done:
             return
         base = container_base(where.item)
         if base is not None:
             self._add(series, where, length(where.item, base))
 
+    def _by_address(self, series: Series) -> Located | None:
+        container = self._now.container(series.address)
+        if container < 0 or self._walk.codes[container] != series.code:
+            return None
+        return self._locator.by_chain(self._walk.chain(container))
+
     def _add(self, series: Series, where: Located, now: int) -> None:
         self._done.add(id(where.item))
         self._found.append((now - series.length, series, where))
         series.address, series.length = id(where.item), now
 
-    def _meet(self, container: int, growth: int) -> None:
+    def _meet(self, grower: Grower) -> None:
         """A container that grew for the first time."""
-        where = self._locator.by_chain(self._walk.chain(container))
-        if where is None or _is_ours(owner_module(where.path)) or where.path.text in self._series:
+        where = self._locator.by_chain(self._walk.chain(grower.container))
+        if where is None or _is_ours(owner_module(where.path)):
             return
-        now = self._walk.lengths[container]
-        series = Series(where.path, id(where.item), self._walk.codes[container], now - growth)
-        self._series[where.path.text] = series
+        now, code = self._walk.lengths[grower.container], self._walk.codes[grower.container]
+        series = Series(self._unique(where.path), id(where.item), code, now - grower.growth)
+        self._series[series.path.text] = series
         self._add(series, where, now)
+
+    def _unique(self, path: Path) -> Path:
+        while path.text in self._series:
+            path = path._replace(ordinal=path.ordinal + 1)
+        return path
 
 
 def _is_ours(module: str) -> bool:
@@ -164,8 +188,9 @@ def _is_ours(module: str) -> bool:
 
 def _row(series: Series, where: Located, growth: int, measured: bool) -> dict[str, Any]:
     base = container_base(where.item) or list
-    if measured and growth > 0:
-        series.exclusive = exclusive_per_entry(where.item, base)
+    with contextlib.suppress(RuntimeError):  # it is being changed: the last measure stands
+        if measured and growth > 0:
+            series.exclusive = exclusive_per_entry(where.item, base)
     bound = bound_of(where.item, where.owners)
     return {
         "path": series.path.text,
@@ -183,7 +208,10 @@ def _row(series: Series, where: Located, growth: int, measured: bool) -> dict[st
 
 
 def entry_types(container: object, base: type) -> list[str]:
-    """Type names of a few recent entries (of a mapping's values), each once."""
+    """Type names of a few recent entries (of a mapping's values), each once; none while it is being changed."""
     if base is bytearray:
         return ["int"]
-    return list(dict.fromkeys(type_name(type(entry[-1])) for entry in recent_entries(container, base)))
+    try:
+        return list(dict.fromkeys(type_name(type(entry[-1])) for entry in recent_entries(container, base)))
+    except RuntimeError:
+        return []

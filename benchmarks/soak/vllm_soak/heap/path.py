@@ -36,16 +36,20 @@ class Path(NamedTuple):
         root: Label of the root.
         place: `thread/function` of the frame where the root is a local; empty for a module.
         rungs: The root and every object below it that the path names.
+        ordinal: 1, or more when another container's path reads the same (the same local in two
+            threads, two entries whose keys are not shown).
     """
 
     root: str
     place: str
     rungs: tuple[Rung, ...]
+    ordinal: int = 1
 
     @property
     def text(self) -> str:
         """For example `engine.scheduler.coordinator.single_type_managers[0].new_block_ids`."""
-        return self.root + "".join(rung.hop.text for rung in self.rungs if rung.hop)
+        text = self.root + "".join(rung.hop.text for rung in self.rungs if rung.hop)
+        return text if self.ordinal == 1 else f"{text} #{self.ordinal}"
 
     @property
     def template(self) -> str:

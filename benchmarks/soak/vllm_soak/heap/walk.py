@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import time
 from array import array
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -142,8 +142,8 @@ def in_steps(item: Any) -> Iterator[list[object]]:
     cls = type(item)
     if cls is list:
         yield from (item[start : start + STEP] for start in range(0, len(item), STEP))
-    elif cls is dict:
-        yield from _batches(item, [item.keys, item.values])
+    elif cls is dict or cls is defaultdict or cls is OrderedDict:
+        yield from _batches(item, [lambda: dict.keys(item), lambda: dict.values(item)])
     elif cls is set or cls is deque:
         yield from _batches(item, [item.__iter__])
     else:
