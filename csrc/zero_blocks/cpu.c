@@ -134,3 +134,27 @@ int64_t zero_blocks_cpu(const struct zero_blocks_layout *layout, const int64_t *
   run_on_threads(take_batches, &work, useful_threads(bytes, num_threads));
   return 0;
 }
+
+struct share {
+  char *at;
+  int64_t bytes;
+  int64_t each;
+  _Atomic int64_t next;
+};
+
+static void take_share(void *data) {
+  struct share *share = data;
+  for (;;) {
+    int64_t from = atomic_fetch_add_explicit(&share->next, share->each, memory_order_relaxed);
+    if (from >= share->bytes) return;
+    int64_t left = share->bytes - from;
+    memset(share->at + from, 0, (size_t)(left < share->each ? left : share->each));
+  }
+}
+
+void zero_blocks_cpu_memset(void *at, int64_t bytes, int num_threads) {
+  int threads = useful_threads(bytes, num_threads);
+  if (threads < 1) threads = 1;
+  struct share share = {.at = at, .bytes = bytes, .each = (bytes + threads - 1) / threads};
+  run_on_threads(take_share, &share, threads);
+}

@@ -54,6 +54,9 @@ enum {
 ZERO_BLOCKS_API int64_t zero_blocks_cpu(const struct zero_blocks_layout *layout, const int64_t *ids,
                                         int64_t num_ids, int num_threads, int method);
 
+/* Plain memset, an equal share for each of the same threads: the ceiling that the benchmark compares with. */
+ZERO_BLOCKS_API void zero_blocks_cpu_memset(void *at, int64_t bytes, int num_threads);
+
 /* Where ids are, for zero_blocks_cuda. From the host they travel in the kernel's parameters. */
 enum { ZERO_BLOCKS_IDS_ON_DEVICE = 0, ZERO_BLOCKS_IDS_ON_HOST = 1 };
 

@@ -39,6 +39,7 @@ class Layout(ctypes.Structure):
 
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "zero_blocks_cpu": (_int64, (ctypes.POINTER(Layout), _pointer, _int64, _int, _int)),
+    "zero_blocks_cpu_memset": (None, (_pointer, _int64, _int)),
     "zero_blocks_cuda": (_int64, (ctypes.POINTER(Layout), _pointer, _int64, _int, _int, _int, _pointer)),
     "zero_blocks_cuda_prepare": (_int64, (_int,)),
     "zero_blocks_cuda_has_bulk": (_int, (_int,)),

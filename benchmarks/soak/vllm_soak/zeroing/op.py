@@ -51,7 +51,12 @@ _kept: list[Any] = []
 
 
 def _on_cpu(
-    addresses: Any, ids: Any, page_bytes: int, num_blocks: int | None, strides: Any, segment_page_bytes: Any
+    addresses: Any,
+    ids: Any,
+    page_bytes: int,
+    num_blocks: int | None = None,  # torch leaves trailing defaults out
+    strides: Any = None,
+    segment_page_bytes: Any = None,
 ) -> None:
     import torch
 
@@ -64,7 +69,12 @@ def _on_cpu(
 
 
 def _on_cuda(
-    addresses: Any, ids: Any, page_bytes: int, num_blocks: int | None, strides: Any, segment_page_bytes: Any
+    addresses: Any,
+    ids: Any,
+    page_bytes: int,
+    num_blocks: int | None = None,  # torch leaves trailing defaults out
+    strides: Any = None,
+    segment_page_bytes: Any = None,
 ) -> None:
     _check(addresses, ids, strides, segment_page_bytes)
     enqueue(_layout(addresses, page_bytes, num_blocks, strides, segment_page_bytes), ids, addresses.device)
