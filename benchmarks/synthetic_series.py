@@ -135,14 +135,17 @@ def arm(
     warm_ups: int = WARM_UP_ROUNDS,
     requests: int = ROUND,
     values: dict[str, float] | None = None,
+    allocated: Sequence[float] | None = None,
 ) -> Arm:
-    """Build an arm with a sample and a census after each round; `in_use` has one value a round."""
+    """Build an arm with a sample and a census after each round; `in_use` and `allocated` have one value a round."""
     made = Arm(name)
     for index, held in enumerate(in_use):
         total = (index + 1) * requests
         phase = WARM_UP if index < warm_ups else MEASURED
         made.rounds.append(Round(name, index, phase, requests, total, 1.0, blocks=[(requests, 1.0)]))
         bytes_now = {"gc_freed": 0.0, "trim_returned": 0.0, **(values or {}), "in_use": float(held)}
+        if allocated is not None:
+            bytes_now["allocated"] = float(allocated[index])
         made.samples.append(Sample(name, PROCESS, 4711, phase, index, total, float(index), bytes_now))
         made.censuses.append(Census(name, PROCESS, index, total, 1000, 100, 0.1, "python"))
         made.populations.extend(population(name, index, total, one) for one in containers)

@@ -18,7 +18,7 @@ def test_evidence_names_rounds_rule_slope_and_smallest_leak(leak_run, leak_verdi
     assert "5 measured rounds of 600 after 1,800 requests of warm-up" in text
     assert "EngineCore: leak by rule grew-every-round: one container grew" in text
     assert "+121.0 KiB per 1,000 requests (95 % interval +115.6 KiB to +126.3 KiB, 6 points)" in text
-    assert "the smallest leak that this run would have seen: 5.4 KiB per 1,000 requests" in text
+    assert "the smallest leak that this run would have seen: 5.4 KiB resident per 1,000 requests" in text
     assert "8 walks of the heap: up to 780,412 objects, 2.1 s at most (python walker)" in text
 
 

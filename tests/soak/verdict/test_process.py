@@ -83,7 +83,7 @@ def test_no_leak_states_what_it_would_have_seen() -> None:
     assert (found.outcome, found.rule) == (Outcome.NO_LEAK, "nothing-grew")
     assert found.detectable is not None
     assert 0 < found.detectable < 4096
-    assert f"{found.detectable:,.0f} bytes per 1,000 requests" in found.reason
+    assert f"{found.detectable:,.0f} resident bytes per 1,000 requests" in found.reason
     assert found.settle == ""
 
 
@@ -156,3 +156,39 @@ def test_bytes_without_a_census_of_any_value_are_survived() -> None:
     found = verdict(arm)
     assert (found.outcome, found.slope, found.detectable, found.reconciliation) == (Outcome.NO_LEAK, None, None, None)
     assert any("not measured" in spot for spot in found.blind_spots)
+
+
+NOISY = [5e8, 5e8 + 6e6, 5e8 - 4e6, 5e8 + 5e6, 5e8 - 3e6, 5e8 + 7e6, 5e8 - 2e6]
+
+
+def test_a_leak_that_resident_noise_hides_shows_in_allocated_bytes() -> None:
+    found = verdict(made.arm(NOISY, allocated=[2e8 + 100_000 * n for n in range(7)]))
+    assert (found.outcome, found.rule) == (Outcome.LEAK_NATIVE, "native-growth")
+    assert found.reason.startswith("allocated bytes grew in each of 5 rounds")
+
+
+def test_a_named_leak_is_reconciled_with_allocated_bytes_where_they_were_measured() -> None:
+    ids = lengths(8_400)
+    found = verdict(made.arm(NOISY, [made.Container(ids, LEAK)], allocated=[2e8 + 8 * n for n in ids]))
+    assert found.outcome is Outcome.LEAK
+    assert found.reconciliation is not None
+    assert found.reconciliation.basis == "allocated"
+    assert found.reconciliation.explained == pytest.approx(1, abs=0.01)
+
+
+def test_allocated_bytes_that_are_missing_after_one_round_are_not_reconciled_with() -> None:
+    ids = lengths(8_400)
+    arm = made.arm([5e8 + 8 * n for n in ids], [made.Container(ids, LEAK)], allocated=[2e8 + 8 * n for n in ids])
+    del arm.samples[4].values["allocated"]
+    found = verdict(arm)
+    assert found.reconciliation is not None
+    assert found.reconciliation.basis == "in use"
+
+
+def test_flat_allocated_bytes_sharpen_what_would_have_shown() -> None:
+    found = verdict(made.arm(NOISY, allocated=[2e8, 2e8 + 512, 2e8, 2e8 + 256, 2e8, 2e8 + 512, 2e8]))
+    assert found.outcome is Outcome.NO_LEAK
+    assert found.detectable is not None
+    assert found.detectable_allocated is not None
+    assert found.detectable_allocated < found.detectable / 100
+    assert "allocated bytes per 1,000 requests would have shown" in found.reason

@@ -78,9 +78,15 @@ def grounds(process: ProcessVerdict) -> list[str]:
     """Rule, slope with its interval, and the smallest leak that would have been seen."""
     lines = [f"{process.outcome.value} by rule {printable(process.rule)}: {printable(process.reason)}"]
     seen = [f"bytes in use {slope_text(process.slope)}"] if process.slope else []
-    if process.detectable is not None and known(process.detectable):
-        seen.append(f"the smallest leak that this run would have seen: {size(process.detectable)} per 1,000 requests")
+    if least := detectable_text(process):
+        seen.append(f"the smallest leak that this run would have seen: {least} per 1,000 requests")
     return [*lines, "; ".join(seen)] if seen else lines
+
+
+def detectable_text(process: ProcessVerdict) -> str:
+    """The smallest leak of each kind of bytes that was measured, or an empty string."""
+    kinds = (("resident", process.detectable), ("allocated", process.detectable_allocated))
+    return " or ".join(f"{size(least)} {kind}" for kind, least in kinds if least is not None and known(least))
 
 
 def slope_text(slope: Slope) -> str:

@@ -173,7 +173,7 @@ def explained(suspect: Suspect, parts: Reconciliation) -> list[str]:
     total, growth = sum(suspect.growth) * suspect.bytes_per_entry, size(parts.growth, signed=True)
     if not (parts.growth > 0 and math.isfinite(total)):
         return [
-            f"accounts for {size(total, signed=True)}, while bytes in use moved by {growth};",
+            f"accounts for {size(total, signed=True)}, while bytes {parts.basis} moved by {growth};",
             back,
         ]
-    return [f"explains {percent(total / parts.growth)} of {growth} in-use growth;", back]
+    return [f"explains {percent(total / parts.growth)} of {growth} {parts.basis.replace(' ', '-')} growth;", back]

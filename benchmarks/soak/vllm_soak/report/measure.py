@@ -94,6 +94,12 @@ def in_use(sample: Sample) -> float | None:
     return values["rss_anon"] + values.get("swap", 0) if "rss_anon" in values else None
 
 
+def allocated_curve(arm: Arm, process: str) -> Curve:
+    """Bytes that glibc had handed out, over the measured rounds, from the last warm-up sample on."""
+    found = [(one.requests, one.values["allocated"]) for one in span(arm.samples, process) if "allocated" in one.values]
+    return curve(arm, found)
+
+
 def in_use_curve(arm: Arm, process: str) -> Curve:
     """Bytes in use of a process over the measured rounds, from the last warm-up sample on."""
     found = [(one.requests, value) for one in span(arm.samples, process) if (value := in_use(one)) is not None]

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vllm_soak.report.measure import (
+    Curve,
+    allocated_curve,
     culprits,
     in_use_curve,
     lengths_over_measured,
@@ -74,7 +76,8 @@ def build_table(run: RunData, verdict: RunVerdict) -> Table:
     rows = [Row("requests measured", [requests_cell(arm) for arm in arms])]
     for process in memory_processes(run, verdict):
         suffix = f" ({printable(process)})" if len(process_names(run, verdict)) > 1 else ""
-        rows.append(Row(f"bytes in use{suffix}", [in_use_cell(arm, process) for arm in arms]))
+        rows.append(Row(f"bytes in use{suffix}", [bytes_cell(in_use_curve(arm, process)) for arm in arms]))
+        rows.append(Row(f"bytes allocated{suffix}", [bytes_cell(allocated_curve(arm, process)) for arm in arms]))
     for suspect in culprits(verdict)[:MOST_CONTAINERS]:
         name = printable(suspect.path.rsplit(".", 1)[-1] or suspect.path, 40)
         rows.append(Row(f"length of {name}", [length_cell(arm, suspect) for arm in arms]))
@@ -108,9 +111,9 @@ def requests_cell(arm: Arm) -> Cell:
     return Cell(count(total), f"in {plural(len(rounds), 'round')}", after=total)
 
 
-def in_use_cell(arm: Arm, process: str) -> Cell:
-    """Bytes in use before and after the measured rounds."""
-    values = in_use_curve(arm, process).values
+def bytes_cell(found: Curve) -> Cell:
+    """Bytes before and after the measured rounds."""
+    values = found.values
     if not values:
         return Cell(MISSING)
     before, after = values[0], values[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gc
 
-from vllm_soak.sampling.malloc import trim
+from vllm_soak.sampling.malloc import malloc, trim
 from vllm_soak.sampling.memory import in_use
 
 
@@ -15,18 +15,20 @@ def settle() -> dict[str, float]:
     Frozen objects stay frozen: unfreezing and freezing again would also freeze what lives only now.
 
     Returns:
-        `gc_freed` and `trim_returned`, the bytes by which memory in use fell in each step (never below
-        0: an engine that is not idle may grow meanwhile), `gc_objects`, the unreachable objects found, and `in_use`
+        `gc_freed`, the bytes by which memory in use or glibc's count of bytes handed out fell in the collection,
+        whichever is more; `trim_returned`, the bytes by which memory in use fell in the trim (neither is below 0:
+        an engine that is not idle may grow meanwhile); `gc_objects`, the unreachable objects found; and `in_use`
         afterwards. What cannot be measured here is absent.
     """
-    before = in_use()
+    before, held = in_use(), malloc().get("allocated", 0.0)
     values = {"gc_objects": float(gc.collect())}
-    collected = in_use()
+    collected, kept = in_use(), malloc().get("allocated", 0.0)
     trimmed = trim()
     after = in_use()
     if before is None or collected is None or after is None:
         return values
-    values |= {"gc_freed": max(0.0, before - collected), "in_use": after}
+    # What a collection frees goes back to the allocator, and from there to the system only when trimmed.
+    values |= {"gc_freed": max(0.0, before - collected, held - kept), "in_use": after}
     if trimmed:
         values["trim_returned"] = max(0.0, collected - after)
     return values

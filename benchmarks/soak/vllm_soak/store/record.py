@@ -20,6 +20,7 @@ class Sample:
     Args:
         values: Named numbers. Memory in bytes: `rss`, `rss_anon`, `swap`, `hwm`, `pss`, `uss`,
             `in_use` (rss_anon + swap after collection and trim), `gc_freed`, `trim_returned`;
+            `allocated` (handed out by glibc and not given back; exact, without Python's small-object arenas),
             glibc's `malloc_arena`, `malloc_hblkhd`, `malloc_uordblks`, `malloc_fordblks`;
             `python_blocks`, `gc_count0..2`, `gc_collections`, `gc_collected`, `gc_uncollectable`,
             `gc_frozen`, `threads`, `fds`, `cpu_user_jiffies`, `cpu_system_jiffies`, and

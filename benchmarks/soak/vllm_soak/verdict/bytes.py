@@ -57,20 +57,25 @@ def without(series: Series, named: list[float]) -> Series:
     return Series(series.requests, [y - n for y, n in zip(series.values, named, strict=True)])
 
 
-def judge_bytes(series: Series) -> Finding | None:
-    """Return `leak-native`, an open question, or None when bytes show no growth beyond noise."""
+def judge_bytes(series: Series, name: str = "bytes in use") -> Finding | None:
+    """Return `leak-native`, an open question, or None when bytes show no growth beyond noise.
+
+    Args:
+        series: Bytes over the judged rounds, without what named containers explain.
+        name: What they are called in the reason.
+    """
     found = slope(series)
     if found is None or not grows_beyond_noise(series, found):
         return None
     if len(series.growth) < FEWEST_ROUNDS:
-        return _open(f"bytes grew in every round, but there are {len(series.growth)} rounds", "few-bytes")
+        return _open(f"{name} grew in every round, but there are {len(series.growth)} rounds", "few-bytes")
     kept = pace(series, quantum=PAGE, error=PACE_ERROR)
     if kept is None or not kept.steady:
-        return _open("bytes grew in every round, but may be slowing down", "slowing-bytes")
+        return _open(f"{name} grew in every round, but may be slowing down", "slowing-bytes")
     return Finding(
         Outcome.LEAK_NATIVE,
         "native-growth",
-        f"bytes in use grew in each of {len(series.growth)} rounds, by {found.per_thousand:,.0f} bytes per "
+        f"{name} grew in each of {len(series.growth)} rounds, by {found.per_thousand:,.0f} bytes per "
         f"1,000 requests (95 % interval {found.low:,.0f} to {found.high:,.0f}), and no container explains it",
     )
 

@@ -94,6 +94,7 @@ class Reconciliation:
     gc_freed: float
     trim_returned: float
     unattributed: float
+    basis: str = "in use"
 
     @property
     def explained(self) -> float | None:
@@ -106,7 +107,9 @@ class ProcessVerdict:
     """The answer for one process of one arm.
 
     Args:
-        detectable: The smallest leak that this run would have seen, in bytes per 1,000 requests.
+        detectable: The smallest leak of resident memory that this run would have seen, in bytes per 1,000
+            requests.
+        detectable_allocated: Likewise of memory that glibc handed out; None where it was not measured.
         blind_spots: What this run could not see, in words.
         settle: What else to run to settle an inconclusive answer, or an empty string.
     """
@@ -122,6 +125,7 @@ class ProcessVerdict:
     detectable: float | None = None
     blind_spots: list[str] = field(default_factory=list)
     settle: str = ""
+    detectable_allocated: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from vllm_soak.verdict.blind import blind_spots
 from vllm_soak.verdict.bytes import detectable, judge_bytes, slope, without
 from vllm_soak.verdict.finding import Finding
 from vllm_soak.verdict.growth import FEWEST_ENTRIES, FEWEST_ROUNDS
-from vllm_soak.verdict.outcome import Outcome, ProcessVerdict
+from vllm_soak.verdict.outcome import Outcome, ProcessVerdict, Reconciliation
 from vllm_soak.verdict.reconcile import fragmentation, gc_deferred, measured_samples, named_bytes, reconcile
 from vllm_soak.verdict.series import Series, byte_series, measured_rounds, samples_by_round, walked_rounds
 from vllm_soak.verdict.suspects import Judged, judge_containers
@@ -29,6 +29,8 @@ class Evidence:
         series: Bytes in use.
         named: Bytes that named containers had grown by, at each point of `series`.
         rest: Bytes in use without them.
+        allocated: Bytes that glibc handed out; no points where that was not measured.
+        rest_allocated: Those without the named containers.
     """
 
     arm: Arm
@@ -37,6 +39,8 @@ class Evidence:
     series: Series
     named: list[float]
     rest: Series
+    allocated: Series
+    rest_allocated: Series
 
 
 def judge_process(arm: Arm, process: str) -> ProcessVerdict:
@@ -51,8 +55,9 @@ def judge_process(arm: Arm, process: str) -> ProcessVerdict:
         reason=finding.reason,
         suspects=[found for found, _, _ in evidence.judged],
         slope=slope(evidence.series),
-        reconciliation=reconcile(arm, process, evidence.series, evidence.named),
+        reconciliation=account(evidence),
         detectable=detectable(evidence.rest),
+        detectable_allocated=detectable(evidence.rest_allocated),
         blind_spots=blind_spots(arm, process),
         settle=finding.settle,
     )
@@ -62,7 +67,17 @@ def gather(arm: Arm, process: str) -> Evidence:
     """Compare a process' rounds."""
     judged, series = judge_containers(arm, process), byte_series(arm, process)
     named = named_bytes(judged, series)
-    return Evidence(arm, process, judged, series, named, without(series, named))
+    allocated = byte_series(arm, process, "allocated")
+    rest_allocated = without(allocated, named_bytes(judged, allocated))
+    return Evidence(arm, process, judged, series, named, without(series, named), allocated, rest_allocated)
+
+
+def account(evidence: Evidence) -> Reconciliation | None:
+    """Reconcile on glibc's exact count where every round has it, else on resident bytes."""
+    arm, process, exact = evidence.arm, evidence.process, evidence.allocated
+    if exact.requests and exact.requests == evidence.series.requests:
+        return reconcile(arm, process, exact, named_bytes(evidence.judged, exact), "allocated")
+    return reconcile(arm, process, evidence.series, evidence.named)
 
 
 def decide(evidence: Evidence) -> Finding:
@@ -102,8 +117,8 @@ def leaking(evidence: Evidence) -> Finding | None:
 
 def native(evidence: Evidence) -> Finding | None:
     """Bytes that no container explains grow like a leak."""
-    found = judge_bytes(evidence.rest)
-    return found if found is not None and found.outcome is Outcome.LEAK_NATIVE else None
+    found = (judge_bytes(evidence.rest_allocated, "allocated bytes"), judge_bytes(evidence.rest))
+    return next((one for one in found if one is not None and one.outcome is Outcome.LEAK_NATIVE), None)
 
 
 def not_walked(evidence: Evidence) -> Finding | None:
@@ -120,7 +135,7 @@ def undecided(evidence: Evidence) -> Finding | None:
     for found, why, _ in evidence.judged:
         if found.outcome is Outcome.INCONCLUSIVE:
             return Finding(Outcome.INCONCLUSIVE, why.rule, f"{found.path} {why.reason}", why.settle)
-    return judge_bytes(evidence.rest)
+    return judge_bytes(evidence.rest_allocated, "allocated bytes") or judge_bytes(evidence.rest)
 
 
 def deferred(evidence: Evidence) -> Finding | None:
@@ -139,8 +154,9 @@ def bounded(evidence: Evidence) -> Finding | None:
 
 def clean(evidence: Evidence) -> Finding:
     """No container grew in every round, and bytes stay below what this run can detect."""
-    least = detectable(evidence.rest)
-    below = "" if least is None else f"; a leak above {least:,.0f} bytes per 1,000 requests would have shown"
+    kinds = (("resident", evidence.rest), ("allocated", evidence.rest_allocated))
+    least = [f"{found:,.0f} {kind} bytes" for kind, rest in kinds if (found := detectable(rest)) is not None]
+    below = f"; a leak above {' or '.join(least)} per 1,000 requests would have shown" if least else ""
     rounds = len(measured_rounds(evidence.arm))
     reason = f"no container kept growing over {rounds} rounds (by {FEWEST_ENTRIES} entries or more in all){below}"
     return Finding(Outcome.NO_LEAK, "nothing-grew", reason)

@@ -32,8 +32,18 @@ def named_bytes(judged: list[Judged], series: Series) -> list[float]:
     return [sum(_grown(found, lengths, x) for found, _, lengths in outer) for x in series.requests]
 
 
-def reconcile(arm: Arm, process: str, series: Series, named: list[float]) -> Reconciliation | None:
-    """Return the account of the growth over the measured rounds, or None without two points."""
+def reconcile(
+    arm: Arm, process: str, series: Series, named: list[float], basis: str = "in use"
+) -> Reconciliation | None:
+    """Return the account of the growth over the measured rounds, or None without two points.
+
+    Args:
+        arm: The arm.
+        process: The process.
+        series: Bytes over the judged rounds.
+        named: What named containers had grown by at each point of `series`.
+        basis: What the bytes are: `in use` (resident) or `allocated`.
+    """
     if len(series.values) < 2:
         return None
     samples = measured_samples(arm, process)
@@ -44,6 +54,7 @@ def reconcile(arm: Arm, process: str, series: Series, named: list[float]) -> Rec
         gc_freed=_sum(samples, "gc_freed"),
         trim_returned=_sum(samples, "trim_returned"),
         unattributed=growth - by_name,
+        basis=basis,
     )
 
 

@@ -93,13 +93,13 @@ def samples_by_round(arm: Arm, process: str) -> dict[int, Sample]:
     return {s.round: s for s in arm.samples if s.process == process and s.round in judged}
 
 
-def byte_series(arm: Arm, process: str) -> Series:
-    """Return bytes in use (anonymous memory plus swap, after collection and trim)."""
+def byte_series(arm: Arm, process: str, value: str = "in_use") -> Series:
+    """Return bytes in use (anonymous memory plus swap, after collection and trim), or another value of the samples."""
     samples = samples_by_round(arm, process)
     points = [
-        (r.total_requests, samples[r.index].values["in_use"])
+        (r.total_requests, samples[r.index].values[value])
         for r in judged_rounds(arm)
-        if r.index in samples and "in_use" in samples[r.index].values
+        if r.index in samples and value in samples[r.index].values
     ]
     return Series([x for x, _ in points], [y for _, y in points])
 
