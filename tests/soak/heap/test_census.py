@@ -177,6 +177,27 @@ def test_the_censuses_own_state_is_never_reported() -> None:
         assert not [row for row in found if "census" in row["path"] or "vllm_soak" in row["path"]]
 
 
+def test_what_the_harness_holds_is_hidden_but_the_engine_below_it_is_not() -> None:
+    harness: Any = type("Driver", (), {"__module__": "vllm_soak.engines.driver"})()
+    harness.latencies, harness.nested, harness.engine = [], {"inner": []}, Engine()
+    census = Census()
+    census.take(baseline=True)
+    harness.latencies.append(1)
+    harness.nested["inner"].append(1)
+    harness.engine.managers[0].ids.append(1)
+    found = {path for path in rows(census) if path.startswith("harness")}
+    assert found == {"harness.engine.managers[0].ids"}
+
+
+def test_a_patchs_own_growth_is_reported() -> None:
+    patch: Any = type("Patch", (), {"__module__": "vllm_soak.patches.vllm.v1"})()
+    patch.seen = []
+    census = Census()
+    census.take(baseline=True)
+    patch.seen.append(1)
+    assert "patch.seen" in rows(census)
+
+
 def test_user_code_never_runs(trapped: Any) -> None:
     census = Census()
     census.take(baseline=True)
