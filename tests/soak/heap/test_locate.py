@@ -67,6 +67,19 @@ def test_a_chain_that_was_broken_meanwhile_leads_nowhere() -> None:
     assert kept == [1]
 
 
+def test_a_namespace_that_was_built_since_the_walk_is_passed_through() -> None:
+    engine = Engine()
+    walk, locator = Walk(), Locator([local(engine)])
+    walk.run([local(engine)])
+    at = next(at for at in range(len(walk.positions)) if walk.address(at) == id(engine.managers[0].ids))
+    assert vars(engine)
+    assert vars(engine.managers[0])
+    found = locator.by_chain(walk.chain(at))
+    assert found is not None
+    assert found.item is engine.managers[0].ids
+    assert found.path.text == "engine.managers[0].ids"
+
+
 def test_a_root_that_is_gone_leads_nowhere() -> None:
     engine = Engine()
     found, _ = located(local(engine), engine.managers)

@@ -6,8 +6,8 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vllm_soak.heap.attributes import MISSING
-from vllm_soak.heap.hops import follow
+from vllm_soak.heap.attributes import MISSING, existing_dict
+from vllm_soak.heap.hops import entries, follow
 from vllm_soak.heap.path import Path, trace
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ class Locator:
             return None
         chain: list[object] = [root.value]
         for address in addresses[1:]:
-            below = [one for one in gc.get_referents(chain[-1]) if id(one) == address]
+            below = _down(chain[-1], address)
             if not below:
                 return None
-            chain.append(below[0])
+            chain += below
         return Located(trace(root, chain), chain[-1], chain[:-1])
 
     def by_path(self, path: Path) -> Located | None:
@@ -78,3 +78,17 @@ class Locator:
         if first and not root.place:  # a module's namespace
             return item.get(hop.name, MISSING)
         return follow(item, hop)
+
+
+def _down(above: object, address: int) -> list[object]:
+    """The referent at an address, or that and the namespace above it; empty when it is gone.
+
+    A namespace may have come between since the walk: the engine, or the naming of another container,
+    has asked for an instance's `__dict__`, and the interpreter has built it.
+    """
+    below = [one for one in gc.get_referents(above) if id(one) == address]
+    if below:
+        return below[:1]
+    namespace = existing_dict(above)
+    within = [value for _, value in entries(namespace or {}) if id(value) == address]
+    return [namespace, within[0]] if within else []
