@@ -144,22 +144,22 @@ def start(target: TargetProcess, model: str, **engine_args: Any) -> dict[str, An
     return target.request("start", driver="core", model=model, engine_args=engine_args, workload={"kind": "unique"})
 
 
-def test_an_engine_killed_under_load_is_reported(core_target: TargetProcess, tiny: Callable[[str], str]) -> None:
-    start(core_target, tiny("llama"))
+def kill_under_load(target: TargetProcess) -> list[int]:
+    """Kill the engine as soon as a request is done; what progress was told."""
     told: list[int] = []
 
     def kill(done: int, _total: int) -> None:
         told.append(done)
-        if done > 0 and core_target.death() is None:
-            assert core_target._process is not None
-            core_target._process.kill()
+        if done > 0 and target.death() is None:
+            assert target._process is not None
+            target._process.kill()
 
     with pytest.raises(EngineDiedError, match="ended by SIGKILL"):
-        core_target.request("load", on_progress=kill, requests=10_000_000, first=0, max_concurrency=8)
-    assert told[-1] > 0
+        target.request("load", on_progress=kill, requests=10_000_000, first=0, max_concurrency=8)
+    return told
 
 
-def test_loads_follow_each_other_and_mistakes_do_not_end_them(
+def test_loads_follow_each_other_mistakes_do_not_end_them_and_a_kill_is_reported(
     core_target: TargetProcess, tiny: Callable[[str], str]
 ) -> None:
     facts = start(core_target, tiny("llama"))
@@ -173,6 +173,7 @@ def test_loads_follow_each_other_and_mistakes_do_not_end_them(
         done = core_target.request("load", requests=50, first=first, request_rate="inf", max_concurrency=8)
         assert done["requests"] == 50
         assert sum(done["latency"]["counts"]) == 50
+    assert kill_under_load(core_target)[-1] > 0
 
 
 @pytest.mark.parametrize(

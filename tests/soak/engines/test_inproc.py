@@ -38,7 +38,7 @@ def soak(kind, requests):
     return serve
 
 for kind, model in json.loads(sys.argv[1]).items():
-    inproc.run({"model": model, "engine_args": {"num_gpu_blocks_override": 400}}, soak(kind, int(sys.argv[2])))
+    inproc.run({"model": model}, soak(kind, int(sys.argv[2])))
 answer(found)
 """
 
