@@ -81,8 +81,14 @@ def _on_cuda(
 
 
 def _layout(addresses: Any, page_bytes: int, num_blocks: int | None, strides: Any, segment_page_bytes: Any) -> Layout:
-    columns = (0 if column is None else column.data_ptr() for column in (addresses, strides, segment_page_bytes))
-    return Layout(*columns, addresses.numel(), page_bytes, UNKNOWN_SIZE if num_blocks is None else num_blocks)
+    return Layout(
+        addresses.data_ptr(),
+        0 if strides is None else strides.data_ptr(),
+        0 if segment_page_bytes is None else segment_page_bytes.data_ptr(),
+        addresses.numel(),
+        page_bytes,
+        UNKNOWN_SIZE if num_blocks is None else num_blocks,
+    )
 
 
 def _on_meta(*_: Any) -> None:
@@ -90,16 +96,32 @@ def _on_meta(*_: Any) -> None:
 
 
 def _check(addresses: Any, ids: Any, strides: Any, segment_page_bytes: Any) -> None:
-    import torch
+    """Refuse tensors that the native code would misread; written to cost about a microsecond when sound.
 
+    Raises:
+        LayoutError: What is wrong with them.
+    """
+    integers = _integers()
+    if ids.dtype not in integers or addresses.dtype not in integers:
+        raise LayoutError("addresses and block ids must be 64-bit integers", "convert them with .to(torch.int64)")
+    if not (ids.is_contiguous() and addresses.is_contiguous()):
+        raise LayoutError("tables and block ids must be contiguous", "call .contiguous() on them")
     if ids.is_cuda and not addresses.is_cuda:
         raise LayoutError("the table of segments is not on the device of the block ids", "move it there")
-    if addresses.dtype not in {torch.int64, torch.uint64} or ids.dtype != torch.int64:
-        raise LayoutError("addresses and block ids must be 64-bit integers", "convert them with .to(torch.int64)")
-    columns = [addresses, *(column for column in (strides, segment_page_bytes) if column is not None)]
-    if any(column.numel() != addresses.numel() or column.device != addresses.device for column in columns):
+    for column in (strides, segment_page_bytes):
+        if column is not None:
+            _check_column(column, addresses)
+
+
+def _check_column(column: Any, addresses: Any) -> None:
+    if column.numel() != addresses.numel() or column.device != addresses.device:
         raise LayoutError("strides and pages must match the addresses", "give one of each a segment, on one device")
-    if any(column.dtype != torch.int64 for column in columns[1:]):
-        raise LayoutError("strides and pages must be 64-bit integers", "convert them with .to(torch.int64)")
-    if not all(tensor.is_contiguous() for tensor in (*columns, ids)):
-        raise LayoutError("tables and block ids must be contiguous", "call .contiguous() on them")
+    if column.dtype not in _integers() or not column.is_contiguous():
+        raise LayoutError("strides and pages must be contiguous 64-bit integers", "convert them")
+
+
+@functools.cache
+def _integers() -> frozenset[Any]:
+    import torch
+
+    return frozenset((torch.int64, torch.uint64))
