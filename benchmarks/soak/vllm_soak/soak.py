@@ -17,6 +17,7 @@ from rich.console import Console
 
 from vllm_soak.engines.arm import ArmRunner
 from vllm_soak.engines.launch import ArmSettings, arm_settings, build_target
+from vllm_soak.engines.models.build import check_model
 from vllm_soak.environments.choose import choose
 from vllm_soak.environments.releases import Release
 from vllm_soak.environments.target import Target, prepare
@@ -53,6 +54,7 @@ def soak(plan: Plan, console: Console) -> Finished:
         StoreError: The run folder could not be written.
     """
     check_plan(plan)
+    check_model(plan.model)
     choice = choose(engine=plan.engine, python=plan.python, driver=plan.driver)
     console.print(choice.reason, highlight=False, markup=False, soft_wrap=True)
     folder = new_run_folder(plan, choice.release)

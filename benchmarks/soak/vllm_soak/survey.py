@@ -50,7 +50,7 @@ def survey(versions: list[str], driver: Driver, result_dir: Path, num_prompts: i
 
     Returns:
         0 when every patched arm is clean and every release could be soaked, 1 when a patched arm
-        leaks, 3 when a release could not be soaked.
+        leaks, 3 when a release could not be soaked, 2 when a patched arm is inconclusive.
     """
     rows = []
     for place, version in enumerate(wanted := versions or list(TESTED), start=1):
@@ -153,8 +153,10 @@ def write_rows(rows: list[Row], folder: Path) -> None:
 
 def exit_code(rows: list[Row]) -> ExitCode:
     """The worst of the rows."""
-    if any(row.patched == "leak" for row in rows):
+    if any(row.patched in {"leak", "leak-native"} for row in rows):
         return ExitCode.LEAK
     if any(row.failure for row in rows):
         return ExitCode.ENGINE_FAILED
+    if any(row.patched == "inconclusive" for row in rows):
+        return ExitCode.INCONCLUSIVE
     return ExitCode.CLEAN

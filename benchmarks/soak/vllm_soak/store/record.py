@@ -22,7 +22,8 @@ class Sample:
             `in_use` (rss_anon + swap after collection and trim), `gc_freed`, `trim_returned`;
             `allocated` (handed out by glibc and not given back; exact, without Python's small-object arenas),
             glibc's `malloc_arena`, `malloc_hblkhd`, `malloc_uordblks`, `malloc_fordblks`;
-            `python_blocks`, `gc_count0..2`, `gc_collections`, `gc_collected`, `gc_uncollectable`,
+            `python_blocks`, `gc_objects` (unreachable objects that settling found), `gc_count0..2`,
+            `gc_collections`, `gc_collected`, `gc_uncollectable`,
             `gc_frozen`, `threads`, `fds`, `cpu_user_jiffies`, `cpu_system_jiffies`, and
             `torch_allocated`, `torch_reserved` where there is a GPU. A value that could not be
             read is absent, never zero.

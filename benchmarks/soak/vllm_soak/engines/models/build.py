@@ -103,6 +103,16 @@ def publish(draft: Path, final: Path, files: dict[str, bytes]) -> Path:
     return final
 
 
+def check_model(model: str) -> None:
+    """Refuse a `tiny:` name that is not one of ours; what else an engine takes is for the engine to say.
+
+    Raises:
+        UsageError: Unknown tiny model.
+    """
+    if model.startswith(PREFIX):
+        contents(model.removeprefix(PREFIX))
+
+
 def resolve(model: str, folder: Path) -> str:
     """What to give the engine for `--model`: a built folder for `tiny:` names, anything else as it is.
 

