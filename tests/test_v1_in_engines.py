@@ -13,8 +13,8 @@ import pytest
 
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "benchmarks" / "soak"
-# Before the declared range, its two ends, the first fixed release, and the newest one.
-RELEASES = ("0.17.1", "0.18.0", "0.25.1", "0.26.0", "0.32.0")
+# The last release before the defect, both ends of its range and one within, the first fixed one, and the newest.
+RELEASES = ("0.17.0", "0.17.1", "0.18.0", "0.25.1", "0.26.0", "0.32.0")
 # A folder that has an interpreter per release, e<RELEASE>/bin/python, for those who keep their own.
 OWN_ENGINES = "VLLM_SOAK_TEST_ENGINES"
 LIMIT_SECONDS = 300

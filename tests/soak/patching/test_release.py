@@ -41,8 +41,8 @@ def test_public_version_is_that_of_packaging(text: str) -> None:
 
 
 @given(VERSIONS, st.lists(CLAUSES, min_size=1, max_size=3))
-@example("0.26.0rc1", [">=0.18.0", "<0.26.0"])
-@example("0.25.1+cu129", [">=0.18.0", "<0.26.0"])
+@example("0.26.0rc1", [">=0.17.1", "<0.26.0"])
+@example("0.25.1+cu129", [">=0.17.1", "<0.26.0"])
 @example("0.26.0+cpu", [">0.26.0"])
 def test_specifiers_are_those_of_packaging(version: str, clauses: list[str]) -> None:
     specifier = ",".join(clauses)
@@ -64,9 +64,10 @@ def test_what_is_no_version_for_packaging_is_none_here(text: str) -> None:
 @pytest.mark.parametrize(
     ("version", "inside"),
     [
-        ("0.17.1", False),
-        ("0.18.0rc1", False),
-        ("0.18.0", True),
+        ("0.17.0", False),
+        ("0.17.1rc0", False),
+        ("0.17.1", True),
+        ("0.18.0rc1", True),
         ("0.18.1.dev3+gabcdef.cu129", True),
         ("0.25.1+cu129", True),
         ("0.25.2rc0", True),
@@ -75,7 +76,7 @@ def test_what_is_no_version_for_packaging_is_none_here(text: str) -> None:
     ],
 )
 def test_range_of_the_first_patch(version: str, inside: bool) -> None:
-    assert contains(">=0.18.0,<0.26.0", Release.parse(version)) is inside
+    assert contains(">=0.17.1,<0.26.0", Release.parse(version)) is inside
 
 
 def test_clause_that_is_none() -> None:

@@ -75,7 +75,7 @@ def make_arm(name, *, leaks, seed):
     for index in range(WARM + MEASURE):
         make_round(arm, index, noise, leaks=leaks)
     status, reason = ("applied", "") if not leaks else ("disabled", "switched off for this arm")
-    arm.patches.append(PatchRow(name, PROCESS, "new-block-ids", status, reason, "vLLM PR 44490", ">=0.18.0,<0.26.0"))
+    arm.patches.append(PatchRow(name, PROCESS, "new-block-ids", status, reason, "vLLM PR 44490", ">=0.17.1,<0.26.0"))
     return arm
 
 
@@ -129,7 +129,7 @@ def list_suspect(outcome=Outcome.LEAK, status="disabled"):
         PROCESS, LIST_PATH, LIST_PATH.replace("[0]", "[i]"), "9b1c5e0a42d7", "list", LIST_STEPS,
         last - sum(growth), last, growth, [REQUESTS] * MEASURE, 14.0, 8.85, 123.9, outcome, "grew-every-round",
         "grew by the same 14.0 entries a request in each of 5 rounds", None, "new-block-ids", "vLLM PR 44490",
-        "0.18.0-0.25.1", status,
+        "0.17.1-0.25.1", status,
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ LEAK  EngineCore (pid 4711)   +14.0 objects/request   +123.9 B/request   8.85 B/
            └─ single_type_managers[0]: FullAttentionManager
               └─ new_block_ids: list      67,200 items (+8,400 in each of 5 rounds)
                  ~~~~~~~~~~~~~
-  known defect: new-block-ids (vLLM PR 44490, 0.18.0-0.25.1)   patch: available, not applied
+  known defect: new-block-ids (vLLM PR 44490, 0.17.1-0.25.1)   patch: available, not applied
   explains 97 % of +374.2 KiB in-use growth; gc freed 0 B, trim returned 0 B"""
 
 

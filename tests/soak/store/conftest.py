@@ -39,7 +39,7 @@ def records() -> dict[str, Any]:
         "population": Population("run", "EngineCore", 3, 8000, "engine.a[0]", "engine.a[i]", "0123456789ab", "list",
                                  28_000, 224_056, 0.0, 65_521, "blocks of the pool",
                                  [Step("engine", "Engine"), Step("a[0]", "list")], ["int"]),
-        "patch": PatchRow("run", "EngineCore", "new-block-ids", "applied", "", "vLLM PR 44490", "0.18.0-0.25.1"),
+        "patch": PatchRow("run", "EngineCore", "new-block-ids", "applied", "", "vLLM PR 44490", "0.17.1-0.25.1"),
     }  # fmt: skip
 
 

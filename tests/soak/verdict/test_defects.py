@@ -13,7 +13,7 @@ SUFFIX = "single_type_managers[i].new_block_ids"
 def test_the_lists_path_is_known_wherever_it_is_reached_from(head: str) -> None:
     found = known_defect(head + SUFFIX)
     assert found is not None
-    assert (found.patch, found.upstream, found.affected) == ("new-block-ids", "vLLM PR 44490", "0.18.0-0.25.1")
+    assert (found.patch, found.upstream, found.affected) == ("new-block-ids", "vLLM PR 44490", "0.17.1-0.25.1")
 
 
 @pytest.mark.parametrize(

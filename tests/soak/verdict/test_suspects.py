@@ -22,7 +22,7 @@ def test_a_suspect_carries_what_the_report_needs() -> None:
     assert found.per_request == 14.0
     assert found.bytes_per_entry == pytest.approx(8 + 56 / 196_000 + 2.5)
     assert found.bytes_per_request == pytest.approx(14 * found.bytes_per_entry)
-    assert (found.known_defect, found.patch_status, found.affected) == ("new-block-ids", "disabled", "0.18.0-0.25.1")
+    assert (found.known_defect, found.patch_status, found.affected) == ("new-block-ids", "disabled", "0.17.1-0.25.1")
     assert series.total == 140_000
 
 

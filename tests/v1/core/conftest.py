@@ -31,10 +31,13 @@ BLOCK = 16
 LONGEST = 256
 DRAFTS = 3
 
+# The affected release in widest use is searched in depth; others differ from it by little code.
+SEARCHED = "0.25.1"
+
 settings.register_profile(
     "engine",
     deadline=None,
-    max_examples=100,
+    max_examples=100 if installed_release("vllm") == SEARCHED else 25,
     derandomize=True,
     phases=(Phase.generate, Phase.shrink),  # explaining a failure takes minutes here
     suppress_health_check=list(HealthCheck),
@@ -260,9 +263,9 @@ class Driver:
         self.scheduler.update_draft_token_ids(draft_class(running, [[5] * drafts for _ in running]))
 
     def recorded(self) -> int:
-        """Ids that lie in the managers' lists."""
+        """Ids that lie in the managers' lists; 0.17.0 has no such lists."""
         managers = self.scheduler.kv_cache_manager.coordinator.single_type_managers
-        return sum(len(manager.new_block_ids) for manager in managers)
+        return sum(len(getattr(manager, "new_block_ids", ())) for manager in managers)
 
 
 def plain(value: Any) -> Any:

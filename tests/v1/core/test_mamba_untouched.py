@@ -64,7 +64,8 @@ def test_streams_reach_what_they_are_about(version: str, make_driver: Any, draft
     for seed in range(12):
         driver = make_driver(["full", "mamba"], blocks=36, caching=True, drafts=drafts)
         seen += [output for output in driver.run(long_stream(seed)) if isinstance(output, dict)]
-    assert any(output["new_block_ids_to_zero"] for output in seen)
+    if version != "0.17.0":  # zeroes nothing yet
+        assert any(output["new_block_ids_to_zero"] for output in seen)
     assert any(request["num_computed_tokens"] for output in seen for request in output["scheduled_new_reqs"])
     assert any(output["preempted_req_ids"] for output in seen)
     assert any(output["scheduled_spec_decode_tokens"] for output in seen) is drafts

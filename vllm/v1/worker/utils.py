@@ -55,7 +55,7 @@ def _zero_of(meta: Sequence[Any]) -> Zero:
 def _columns(meta: Sequence[Any]) -> tuple[Any, int, Any, Any]:
     """Addresses, largest page in bytes, strides and pages in bytes (None: all are the largest page).
 
-    The three forms are those of 0.18 to 0.26 (one page size), 0.27 (a size each), and 0.28 and later
+    The three forms are those of 0.17.1 to 0.26 (one page size), 0.27 (a size each), and 0.28 and later
     (also a stride each). Sizes on the device are converted there, without waiting.
     """
     addresses, *rest = meta
@@ -101,8 +101,8 @@ TARGETS = (
         build=route,
         fingerprints=table(
             {
-                "53e4b12e722a5f9f": "0.18.0 0.18.1 0.19.0 0.19.1 0.20.0 0.20.1 0.20.2 0.21.0 0.22.0 0.22.1 0.23.0 "
-                "0.24.0 0.25.0 0.25.1",
+                "53e4b12e722a5f9f": "0.17.1 0.18.0 0.18.1 0.19.0 0.19.1 0.20.0 0.20.1 0.20.2 0.21.0 0.22.0 0.22.1 "
+                "0.23.0 0.24.0 0.25.0 0.25.1",
                 "2c6a554f142974b0": "0.26.0",
                 "8c6e5cccbadd0b5c": "0.27.0 0.27.1",
                 "762790aca355cda3": "0.28.0 0.29.0 0.30.0 0.31.0 0.32.0",

@@ -105,6 +105,8 @@ def build_and_serve(channel: Channel) -> None:
         from vllm_soak.engines import vllm_compat  # an engine that fails to import is reported
 
         driver = importlib.import_module(DRIVERS[start["driver"]])
+        if start["driver"] == "core":
+            vllm_compat.mend_torch()  # before the patches import what they change
         vllm_compat.load_plugins()
         driver.run(start, partial(serve, channel, start))
     except Closed:

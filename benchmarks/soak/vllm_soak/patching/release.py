@@ -118,7 +118,7 @@ def _local_parts(label: str | None) -> tuple[int | str, ...]:
 
 
 def contains(specifier: str, release: Release) -> bool:
-    """Whether a release satisfies every clause, such as `>=0.18.0,<0.26.0`; pre-releases count.
+    """Whether a release satisfies every clause, such as `>=0.17.1,<0.26.0`; pre-releases count.
 
     Raises:
         ValueError: A clause is not one of `>= > <= < == !=` and a version.

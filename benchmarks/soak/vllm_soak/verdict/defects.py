@@ -29,7 +29,7 @@ class KnownDefect:
     affected: str
 
 
-KNOWN = (KnownDefect("new-block-ids", "single_type_managers[i].new_block_ids", "vLLM PR 44490", "0.18.0-0.25.1"),)
+KNOWN = (KnownDefect("new-block-ids", "single_type_managers[i].new_block_ids", "vLLM PR 44490", "0.17.1-0.25.1"),)
 
 
 def known_defect(template: str) -> KnownDefect | None:

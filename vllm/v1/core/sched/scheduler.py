@@ -66,8 +66,8 @@ def managers(scheduler: Any) -> tuple[Any, ...]:
 
 
 def holds_block_ids(scheduler: Any) -> bool:
-    """Behaviour check: whether ids were left behind by a step that is over."""
-    return any(manager.new_block_ids for manager in managers(scheduler))
+    """Behaviour check: whether ids were left behind by a step that is over; releases before 0.17.1 record none."""
+    return any(getattr(manager, "new_block_ids", None) for manager in managers(scheduler))
 
 
 @functools.cache
