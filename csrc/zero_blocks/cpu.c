@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 enum {
-  CHUNK = 128 << 10,              /* bytes a thread takes at a time: a few microseconds of work */
+  CHUNK = 128 << 10,              /* larger pages are cut into parts of this size */
+  LEAST_BATCH = 64 << 10,         /* bytes that a thread takes at a time: microseconds of work, ... */
+  MOST_BATCH = 1 << 20,           /* ... and not less than needed, since taking drains the streams */
+  BATCHES_PER_THREAD = 8,         /* so that a thread that is held up leaves its share to the others */
   WORTH_A_THREAD = 512 << 10,     /* less than this per thread is done sooner than a thread wakes */
   CACHE_WHEN_UNKNOWN = 8 << 20,
 };
@@ -21,7 +24,7 @@ struct work {
   int64_t num_ids;
   int64_t pages; /* segments x ids */
   int64_t parts; /* chunks that a page is cut into; 1 for small pages */
-  int64_t batch; /* units (page parts) taken at a time; more than 1 for small pages */
+  int64_t batch; /* units (page parts) taken at a time */
   bool stream;
   _Atomic int64_t next;
 };
@@ -60,16 +63,35 @@ static int64_t first_stray(const int64_t *ids, int64_t num_ids, int64_t num_bloc
 }
 
 /* Units are ordered segment, id, part, so that runs of neighbouring ids are runs of memory. */
-static void zero_unit(const struct work *work, int64_t unit) {
+struct place {
+  int64_t segment;
+  int64_t index;
+  int64_t part;
+};
+
+static struct place place_of(const struct work *work, int64_t unit) {
   int64_t pair = unit / work->parts;
-  int64_t offset = (unit - pair * work->parts) * CHUNK;
   int64_t segment = pair / work->num_ids;
-  int64_t id = work->ids[pair - segment * work->num_ids];
-  int64_t left = page_of(work->layout, segment) - offset;
+  return (struct place){segment, pair - segment * work->num_ids, unit - pair * work->parts};
+}
+
+/* The next unit, without dividing: for small pages that would be a good part of the work. */
+static void advance(const struct work *work, struct place *place) {
+  if (++place->part < work->parts) return;
+  place->part = 0;
+  if (++place->index < work->num_ids) return;
+  place->index = 0;
+  place->segment++;
+}
+
+static void zero_unit(const struct work *work, const struct place *place) {
+  int64_t offset = place->part * CHUNK;
+  int64_t left = page_of(work->layout, place->segment) - offset;
   if (left <= 0) return; /* this segment's pages are smaller than the largest */
-  size_t bytes = (size_t)(work->parts > 1 && left > CHUNK ? CHUNK : left);
-  uintptr_t base = (uintptr_t)work->layout->addresses[segment];
-  char *at = (char *)(base + (uintptr_t)(id * stride_of(work->layout, segment) + offset));
+  size_t bytes = (size_t)(left > CHUNK ? CHUNK : left);
+  uintptr_t base = (uintptr_t)work->layout->addresses[place->segment];
+  int64_t start = work->ids[place->index] * stride_of(work->layout, place->segment);
+  char *at = (char *)(base + (uintptr_t)(start + offset));
   if (work->stream) {
     stream_zero(at, bytes);
   } else {
@@ -86,19 +108,31 @@ static void take_batches(void *data) {
     int64_t unit = atomic_fetch_add_explicit(&work->next, work->batch, memory_order_relaxed);
     if (unit >= units) break;
     int64_t end = unit + work->batch < units ? unit + work->batch : units;
-    for (; unit < end; unit++) zero_unit(work, unit);
+    struct place place = place_of(work, unit);
+    for (; unit < end; unit++, advance(work, &place)) zero_unit(work, &place);
   }
   if (work->stream) stream_fence();
 }
 
 /* What fits in half of the last cache is zeroed there, which is faster and leaves it warm for the
  * kernel that fills the blocks next; more than that would only push the model's data out. */
-static int64_t cache_share(void) {
+static int64_t look_up_cache_share(void) {
 #ifdef _SC_LEVEL3_CACHE_SIZE
   long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
   if (bytes > 0) return bytes / 2;
 #endif
   return CACHE_WHEN_UNKNOWN;
+}
+
+/* Looked up once: it takes CPUID, and a virtual machine microseconds to answer that. */
+static int64_t cache_share(void) {
+  static _Atomic int64_t known;
+  int64_t share = atomic_load_explicit(&known, memory_order_relaxed);
+  if (share == 0) {
+    share = look_up_cache_share();
+    atomic_store_explicit(&known, share, memory_order_relaxed);
+  }
+  return share;
 }
 
 static int64_t total_bytes(const struct zero_blocks_layout *layout, int64_t num_ids) {
@@ -109,11 +143,19 @@ static int64_t total_bytes(const struct zero_blocks_layout *layout, int64_t num_
 
 static int useful_threads(int64_t bytes, int num_threads) {
   int64_t most = bytes / WORTH_A_THREAD;
-  if (most < 1) most = 1;
-  return num_threads < most ? num_threads : (int)most;
+  if (most > num_threads) most = num_threads;
+  return most < 1 ? 1 : (int)most;
 }
 
 int zero_blocks_abi(void) { return ZERO_BLOCKS_ABI; }
+
+static int64_t batch_units(const struct work *work, int64_t bytes, int threads) {
+  int64_t batch = bytes / ((int64_t)threads * BATCHES_PER_THREAD);
+  if (batch < LEAST_BATCH) batch = LEAST_BATCH;
+  if (batch > MOST_BATCH) batch = MOST_BATCH;
+  int64_t units = batch * work->pages * work->parts / bytes; /* by the mean size of a unit */
+  return units < 1 ? 1 : units;
+}
 
 static bool should_stream(int64_t bytes, int method) {
   if (method == ZERO_BLOCKS_AUTO) return bytes > cache_share();
@@ -129,9 +171,10 @@ int64_t zero_blocks_cpu(const struct zero_blocks_layout *layout, const int64_t *
   struct work work = {.layout = layout, .ids = ids, .num_ids = num_ids};
   work.pages = layout->num_segments * num_ids;
   work.parts = (layout->max_page_bytes + CHUNK - 1) / CHUNK;
-  work.batch = layout->max_page_bytes >= CHUNK ? 1 : CHUNK / layout->max_page_bytes;
   work.stream = should_stream(bytes, method);
-  run_on_threads(take_batches, &work, useful_threads(bytes, num_threads));
+  int threads = useful_threads(bytes, num_threads);
+  work.batch = batch_units(&work, bytes, threads);
+  run_on_threads(take_batches, &work, threads);
   return 0;
 }
 
@@ -154,7 +197,6 @@ static void take_share(void *data) {
 
 void zero_blocks_cpu_memset(void *at, int64_t bytes, int num_threads) {
   int threads = useful_threads(bytes, num_threads);
-  if (threads < 1) threads = 1;
   struct share share = {.at = at, .bytes = bytes, .each = (bytes + threads - 1) / threads};
   run_on_threads(take_share, &share, threads);
 }

@@ -50,14 +50,15 @@ static inline void stream_fence(void) {
 #endif
 }
 
-/* The ragged ends, up to a line each, are plain stores. */
+/* The ragged ends, less than a line each, are plain stores. */
 static inline void stream_zero(char *at, size_t bytes) {
   size_t head = (size_t)(-(uintptr_t)at & (LINE - 1));
   if (head > bytes) head = bytes;
   size_t lines = (bytes - head) & ~(size_t)(LINE - 1);
-  memset(at, 0, head);
+  size_t tail = bytes - head - lines;
+  if (head) memset(at, 0, head);
   stream_lines(at + head, lines);
-  memset(at + head + lines, 0, bytes - head - lines);
+  if (tail) memset(at + head + lines, 0, tail);
 }
 
 #endif
