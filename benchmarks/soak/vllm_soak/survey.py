@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from vllm_soak.environments.releases import TESTED
 from vllm_soak.errors import ExitCode, SoakError
@@ -54,12 +53,18 @@ def survey(versions: list[str], driver: Driver, result_dir: Path, num_prompts: i
     """
     rows = []
     for place, version in enumerate(wanted := versions or list(TESTED), start=1):
-        console.print(f"[{place}/{len(wanted)}] {ENGINE}=={version}", markup=False)
+        say(console, f"[{place}/{len(wanted)}] {ENGINE}=={version}")
         rows.append(soak_release(version, driver, result_dir, num_prompts))
-        console.print(table(rows[-1:]))
+        say(console, "  " + "  ".join(filter(None, cells(rows[-1])[1:])))
         write_rows(rows, result_dir)
-    console.print(table(rows))
+    say(console, "\n" + aligned(rows))
+    say(console, f"\nwritten: {result_dir / 'releases.json'}, {result_dir / 'releases.md'}")
     return exit_code(rows)
+
+
+def say(console: Console, text: str) -> None:
+    """Print text as it is: a table that is cut to a narrow terminal is of no use in a log."""
+    console.print(text, soft_wrap=True, highlight=False, markup=False)
 
 
 def soak_release(version: str, driver: Driver, result_dir: Path, num_prompts: int) -> Row:
@@ -129,12 +134,11 @@ def cells(row: Row) -> list[str]:
     return [row.release, row.unpatched, f"{row.ids_per_request:.2f}", each, row.status, row.patched, rate, row.path]
 
 
-def table(rows: list[Row]) -> Table:
-    """The rows for a terminal."""
-    shown = Table(*COLUMNS)
-    for row in rows:
-        shown.add_row(*cells(row))
-    return shown
+def aligned(rows: list[Row]) -> str:
+    """The rows as columns of text."""
+    lines = [list(COLUMNS), *map(cells, rows)]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(COLUMNS))]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
 def markdown(rows: list[Row]) -> str:

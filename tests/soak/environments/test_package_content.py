@@ -62,3 +62,9 @@ def test_the_hash_follows_names_and_contents(tmp_path: Path, monkeypatch: pytest
     second = content_hash()
     (tmp_path / "a.py").rename(tmp_path / "b.py")
     assert len({first, second, content_hash()}) == 3
+
+
+def test_a_link_that_leads_nowhere_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "there.py").write_text("")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "missing")
+    assert [name for name, _ in package_files(tmp_path)] == ["there.py"]

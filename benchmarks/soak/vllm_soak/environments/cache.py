@@ -214,6 +214,9 @@ def problems_of(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        # A file that is named and lies elsewhere is not the cache's trouble.
+        if error.filename and not Path(os.fsdecode(error.filename)).is_relative_to(cache_folder()):
+            raise
         raise disk_problem(error, folder) from error
 
 

@@ -46,13 +46,13 @@ def package_files(folder: Path) -> Iterator[tuple[str, Path]]:
     """Every file of the package, as (path inside the package, file), in a stable order.
 
     Links are followed, because the patches are reached through links in a source tree.
-    Compiled files and hidden files stay behind.
+    Compiled files and hidden files stay behind, and so does a link that leads nowhere.
     """
     for parent, folders, names in os.walk(folder, followlinks=True):
         folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS and not name.startswith("."))
         for name in sorted(names):
-            if not name.startswith(".") and not name.endswith(".pyc"):
-                path = Path(parent, name)
+            path = Path(parent, name)
+            if not name.startswith(".") and not name.endswith(".pyc") and path.is_file():
                 yield path.relative_to(folder).as_posix(), path
 
 
