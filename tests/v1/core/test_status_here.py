@@ -169,3 +169,11 @@ def test_release_that_is_not_affected_costs_no_import_of_the_engine(is_affected:
         pytest.skip("an affected release has to be imported to be patched")
     done = subprocess.run([sys.executable, "-c", DECIDE], check=True, capture_output=True, text=True)
     assert json.loads(done.stdout.splitlines()[-1]) == ["not-needed", []]
+
+
+def test_query_in_an_environment_with_another_torch(is_affected: bool) -> None:
+    """The torch here need not be the one that the release wants; 0.17.1 does not import without a mend."""
+    command = [sys.executable, "-m", "vllm_soak.patching", "--json", "--scheduler-only"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    rows = {row["name"]: row["status"] for row in json.loads(done.stdout)}
+    assert rows["new-block-ids"] == ("applied" if is_affected else "not-needed")

@@ -33,6 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     # Engines write their log to standard output, which is the answer's.
     with contextlib.redirect_stdout(sys.stderr):
+        if options.scheduler_only:
+            _mend_torch()
         version = installed_release(options.engine)
         rows = _rows(options.engine, verify=options.verify) if version is not None else []
     if version is None:
@@ -49,7 +51,17 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--engine", default="vllm", help="import name of the engine")
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     parser.add_argument("--verify", action="store_true", help="run each behaviour check on a real scheduler")
+    parser.add_argument(
+        "--scheduler-only", action="store_true", help="this environment's torch is not the one that the engine wants"
+    )
     return parser.parse_args(arguments)
+
+
+def _mend_torch() -> None:
+    # As in `verify.py`: only this query looks back at the driver, which knows what old releases lack.
+    from vllm_soak.engines.vllm_compat import mend_torch
+
+    mend_torch()
 
 
 def _rows(engine: str, *, verify: bool) -> list[_Row]:

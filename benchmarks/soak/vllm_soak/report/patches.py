@@ -32,23 +32,25 @@ def show_patches(engine: str | None, python: Path | None, console: Console, *, v
     console.print(choice.reason, highlight=False, markup=False, soft_wrap=True)
     with tempfile.TemporaryDirectory(prefix="vllm-soak-") as folder:
         target = prepare(choice, Path(folder), lambda line: console.print(line, markup=False, highlight=False))
-        rows = ask(target, folder, verify=verify)
+        rows = ask(target, folder, verify=verify, scheduler_only=choice.flavour == "scheduler")
     console.print(table(rows, verify=verify))
     return ExitCode.CLEAN
 
 
-def ask(target: Target, folder: str, *, verify: bool) -> list[dict[str, Any]]:
+def ask(target: Target, folder: str, *, verify: bool, scheduler_only: bool = False) -> list[dict[str, Any]]:
     """Run the query in the engine's Python.
 
     Args:
         target: The engine's Python.
         folder: An empty working folder, so that nothing there shadows the engine's packages.
         verify: Also run each behaviour check.
+        scheduler_only: Its torch may be another than the engine wants.
 
     Raises:
         EngineError: It failed or took too long.
     """
-    command = [str(target.python), "-m", "vllm_soak.patching", "--json", *(["--verify"] if verify else [])]
+    flags = ["--verify"] * verify + ["--scheduler-only"] * scheduler_only
+    command = [str(target.python), "-m", "vllm_soak.patching", "--json", *flags]
     environment = {**os.environ, **target.variables, "VLLM_SOAK_PROBE": "0"}
     try:
         done = subprocess.run(
