@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows as Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+HEAD = (
+    "tool",
+    "names it (rank), cache full",
+    "cache filling",
+    "requests until conclusive",
+    "throughput on/off",
+    "A/A control",
+    "while it reads",
+    "longest stop",
+    "extra memory",
+    "EngineCore child",
+)
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """The whole table."""
+    lines = [HEAD, ["---"] * len(HEAD), *(cells(row) for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def cells(row: dict[str, Any]) -> list[str]:
+    """One row's words."""
+    if not row["full"] and not row["filling"]:
+        return [row["title"], f"failed: {failure(row)}", *["-"] * (len(HEAD) - 2)]
+    return [
+        f"**{row['title']}**" if row["ours"] else row["title"],
+        name_text(row["full"]),
+        name_text(row["filling"]),
+        requests_text(row["full"]),
+        ratio_text(row["throughput"]),
+        ratio_text(row["control"]),
+        ratio_text(row["beside"]) if row["beside"] else "stopped" if (row["stop"] or 0) > 0.01 else "1.0",
+        stop_text(row),
+        bytes_text(row["extra_bytes"]),
+        row["child"],
+    ]
+
+
+def failure(row: dict[str, Any]) -> str:
+    """Why there is nothing to show, on one line."""
+    reasons = "; ".join(f"{phase}: {reason}" for phase, reason in row["failures"].items())
+    return " ".join(reasons.replace("|", "/").split())[:200] or "no result"
+
+
+def name_text(found: dict[str, Any] | None) -> str:
+    """What was named, and the ranks it had at best and in the last reading."""
+    if found is None:
+        return "-"
+    if found["best"] is None:
+        return "nothing"
+    last = found["ranks"][-1]
+    missing = sum(rank is None for rank in found["ranks"])
+    absent = f", absent from {missing} of {len(found['ranks'])} readings" if missing and "leaks" not in found else ""
+    return f"{found['named']} (best {found['best']}, last {last or 'absent'}{absent})"
+
+
+def requests_text(found: dict[str, Any] | None) -> str:
+    """When the answer was there."""
+    if found is None:
+        return "-"
+    return f"{found['conclusive']:,}" if found["conclusive"] else f"not in {found['requests']:,}"
+
+
+def ratio_text(found: dict[str, Any] | None) -> str:
+    """A ratio by CPU time with its interval."""
+    if found is None:
+        return "-"
+    cpu = found["cpu"]
+    return f"{cpu['median']:.2f} [{cpu['low']:.2f}-{cpu['high']:.2f}]"
+
+
+def stop_text(row: dict[str, Any]) -> str:
+    """The longest stop; beside its control where the tool works beside the engine."""
+    if row["stop"] is None:
+        return "-"
+    control = row.get("stop_control")
+    return seconds_text(row["stop"]) + (f" (without: {seconds_text(control)})" if control is not None else "")
+
+
+def seconds_text(seconds: float) -> str:
+    """Seconds or milliseconds."""
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms" if seconds >= 0.001 else "< 1 ms"
+
+
+def bytes_text(size: float | None) -> str:
+    """Mebibytes."""
+    return "-" if size is None else f"{size / 2**20:.0f} MiB"
