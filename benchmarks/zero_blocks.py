@@ -7,13 +7,15 @@
 CUDA: this op (with each of its kernels), a Triton kernel of upstream's algorithm, `index_fill_` for each
 layer, and cudaMemsetAsync of the same bytes as the ceiling; device events. CPU: this op, a Python loop of
 `zero_()`, `index_fill_`, and memset on the same threads as the ceiling; wall clock. Contestants take
-turns within every repetition, so a ratio compares neighbours: its median is reported, and the ratio of the
-best times, which is the one to read on a machine that others use as well. `host_us` is what a call costs the caller.
+turns within every repetition, in rotating order, so a ratio compares neighbours: its median is reported, and the
+ratio of the best times, which is the one to read on a machine that others use as well. `host_us` is what a call
+costs the caller.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import json
 import platform
@@ -35,6 +37,7 @@ BLOCKS = (1, 8, 64, 256, 1024, 8192)
 PAGES = (4 * KIB, 16 * KIB, 64 * KIB, 2048 * KIB)
 SEGMENTS = {"cpu": (12,), "cuda": (12, 64)}
 SLEEP_CYCLES = 400_000  # the device waits a fraction of a millisecond, so that the host gets ahead of it
+OTHER_BYTES = 128 << 20  # a multiple of any last-level cache that two cores share
 CEILING, OURS = "memset", "zero_blocks"
 Call = Callable[[], Any]
 
@@ -147,13 +150,20 @@ def triton_call(case: Case, table: Any) -> Call:
     return call
 
 
-def time_on_host(call: Call, repeats: int) -> tuple[float, float]:
-    """Seconds a call, and of that the caller's."""
+def time_on_host(call: Call, _: int) -> tuple[float, float]:
+    """Seconds of one call, and of that the caller's; the caches hold other data, as after a step of a model."""
+    _other_data().sum()
     started = time.perf_counter()
-    for _ in range(repeats):
-        call()
-    seconds = (time.perf_counter() - started) / repeats
+    call()
+    seconds = time.perf_counter() - started
     return seconds, seconds
+
+
+@functools.cache
+def _other_data() -> Any:
+    import torch
+
+    return torch.ones(OTHER_BYTES // 4)
 
 
 def time_on_device(call: Call, repeats: int) -> tuple[float, float]:
@@ -179,9 +189,11 @@ def measure(
     for call in contestants.values():
         call()  # compiles, and warms up
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}
-    for _ in range(rounds):
-        for name, call in contestants.items():
-            times[name].append(timer(call, repeats))
+    names = list(contestants)
+    for first in range(rounds):
+        for at in range(len(names)):  # nobody always follows the same one
+            name = names[(first + at) % len(names)]
+            times[name].append(timer(contestants[name], repeats))
     best = {name: min(pair[0] for pair in pairs) for name, pairs in times.items()}
     for name, pairs in times.items():
         seconds = statistics.median(pair[0] for pair in pairs)

@@ -7,7 +7,6 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <unistd.h>
 
 enum {
   CHUNK = 128 << 10,              /* larger pages are cut into parts of this size */
@@ -15,7 +14,8 @@ enum {
   MOST_BATCH = 1 << 20,           /* ... and not less than needed, since taking drains the streams */
   BATCHES_PER_THREAD = 8,         /* so that a thread that is held up leaves its share to the others */
   WORTH_A_THREAD = 512 << 10,     /* less than this per thread is done sooner than a thread wakes */
-  CACHE_WHEN_UNKNOWN = 8 << 20,
+  CACHED_UP_TO = 1 << 20,         /* more than that in a call goes past the cache: measured faster as soon
+                                   * as the caches hold other data, which they do after a model's step */
 };
 
 struct work {
@@ -25,7 +25,7 @@ struct work {
   int64_t pages; /* segments x ids */
   int64_t parts; /* chunks that a page is cut into; 1 for small pages */
   int64_t batch; /* units (page parts) taken at a time */
-  bool stream;
+  zero_lines stream; /* or NULL: through the cache */
   _Atomic int64_t next;
 };
 
@@ -93,7 +93,7 @@ static void zero_unit(const struct work *work, const struct place *place) {
   int64_t start = work->ids[place->index] * stride_of(work->layout, place->segment);
   char *at = (char *)(base + (uintptr_t)(start + offset));
   if (work->stream) {
-    stream_zero(at, bytes);
+    stream_zero(at, bytes, work->stream);
   } else {
     memset(at, 0, bytes);
   }
@@ -112,27 +112,6 @@ static void take_batches(void *data) {
     for (; unit < end; unit++, advance(work, &place)) zero_unit(work, &place);
   }
   if (work->stream) stream_fence();
-}
-
-/* What fits in half of the last cache is zeroed there, which is faster and leaves it warm for the
- * kernel that fills the blocks next; more than that would only push the model's data out. */
-static int64_t look_up_cache_share(void) {
-#ifdef _SC_LEVEL3_CACHE_SIZE
-  long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  if (bytes > 0) return bytes / 2;
-#endif
-  return CACHE_WHEN_UNKNOWN;
-}
-
-/* Looked up once: it takes CPUID, and a virtual machine microseconds to answer that. */
-static int64_t cache_share(void) {
-  static _Atomic int64_t known;
-  int64_t share = atomic_load_explicit(&known, memory_order_relaxed);
-  if (share == 0) {
-    share = look_up_cache_share();
-    atomic_store_explicit(&known, share, memory_order_relaxed);
-  }
-  return share;
 }
 
 static int64_t total_bytes(const struct zero_blocks_layout *layout, int64_t num_ids) {
@@ -157,9 +136,15 @@ static int64_t batch_units(const struct work *work, int64_t bytes, int threads) 
   return units < 1 ? 1 : units;
 }
 
-static bool should_stream(int64_t bytes, int method) {
-  if (method == ZERO_BLOCKS_AUTO) return bytes > cache_share();
-  return method == ZERO_BLOCKS_STREAM;
+static zero_lines streaming(int64_t bytes, int method) {
+  static _Atomic(zero_lines) best;
+  if (method == ZERO_BLOCKS_CACHED || (method == ZERO_BLOCKS_AUTO && bytes <= CACHED_UP_TO)) return NULL;
+  zero_lines zero = atomic_load_explicit(&best, memory_order_relaxed);
+  if (!zero) {
+    zero = choose_lines();
+    atomic_store_explicit(&best, zero, memory_order_relaxed);
+  }
+  return zero;
 }
 
 int64_t zero_blocks_cpu(const struct zero_blocks_layout *layout, const int64_t *ids, int64_t num_ids,
@@ -171,7 +156,7 @@ int64_t zero_blocks_cpu(const struct zero_blocks_layout *layout, const int64_t *
   struct work work = {.layout = layout, .ids = ids, .num_ids = num_ids};
   work.pages = layout->num_segments * num_ids;
   work.parts = (layout->max_page_bytes + CHUNK - 1) / CHUNK;
-  work.stream = should_stream(bytes, method);
+  work.stream = streaming(bytes, method);
   int threads = useful_threads(bytes, num_threads);
   work.batch = batch_units(&work, bytes, threads);
   run_on_threads(take_batches, &work, threads);
