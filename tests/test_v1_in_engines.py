@@ -17,7 +17,7 @@ PACKAGE = TESTS.parent / "benchmarks" / "soak"
 RELEASES = ("0.17.0", "0.17.1", "0.18.0", "0.25.1", "0.26.0", "0.32.0")
 # A folder that has an interpreter per release, e<RELEASE>/bin/python, for those who keep their own.
 OWN_ENGINES = "VLLM_SOAK_TEST_ENGINES"
-LIMIT_SECONDS = 300
+LIMIT_SECONDS = 600  # of a hang; a suite takes up to one minute on a quiet machine
 
 
 @pytest.fixture(scope="session")
