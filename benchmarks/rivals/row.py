@@ -24,6 +24,7 @@ def row_of(name: str, tool: Tool, raw: dict[str, Any]) -> dict[str, Any]:
         "child": tool.child,
         "failures": raw.get("failures", {}),
         "facts": raw.get("facts", {}),
+        "load_average": raw.get("load_average"),
         "full": naming(full),
         "filling": naming(filling),
         "control": ratios(control),

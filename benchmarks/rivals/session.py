@@ -31,20 +31,17 @@ class Session:
 
     Args:
         engine: The driver's engine.
-        make: Makes the adapter, given its folder and the engine core's process.
-        child: Whether the engine core runs in a child process.
+        kind: The tool's adapter.
         plan: What `plan_of` in `benchmarks/rivals.py` says: how much of what, and how long at most.
         result: The file to write.
     """
 
-    def __init__(
-        self, engine: Any, make: Callable[[Path, int], Adapter], *, child: bool, plan: dict[str, Any], result: Path
-    ) -> None:
+    def __init__(self, engine: Any, kind: type[Adapter], *, plan: dict[str, Any], result: Path) -> None:
         self.engine = StepClock(engine)
         self.plan = plan
         self.result = result
-        self.pid = core_pid() if child else os.getpid()
-        self.adapter = make(result.parent, self.pid)
+        self.pid = core_pid() if kind.child else os.getpid()
+        self.adapter = kind(result.parent, self.pid)
         self.workload = make_workload({"input_len": plan["input_len"]}, engine.vocab_size)
         self.lines = leaking_lines()
         self.requests = 0
@@ -53,6 +50,7 @@ class Session:
 
     def run(self) -> None:
         """All phases; one that fails is noted, and the next is tried."""
+        self.found["load_average"] = [os.getloadavg()[0]]
         self.load(self.plan["warm_up"])
         for name, phase in (
             (FILLING, lambda: self.naming(FILLING)),
@@ -66,6 +64,8 @@ class Session:
             self.found["facts"] = self.adapter.facts()
             self.found["longest_stop"] = max(self.stops, default=None)
             self.write()
+        self.found["load_average"].append(os.getloadavg()[0])
+        self.write()
 
     def guarded(self, name: str, phase: Callable[[], None]) -> None:
         """Run one phase."""

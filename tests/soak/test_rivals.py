@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 
 import pytest
@@ -203,8 +204,40 @@ def test_a_tool_that_hangs_is_ended_and_one_that_fails_is_told_apart(command, tm
 def test_the_table_can_be_made_anew_from_what_a_run_left(command, tmp_path, capsys):
     (tmp_path / "tracemalloc-1").mkdir()
     (tmp_path / "tracemalloc-1" / "result.json").write_text(json.dumps(raw()))
-    left = {"engine": "e 1", "date": "2026-01-01", "rows": [{"tool": "tracemalloc-1", "failures": {}}]}
-    (tmp_path / "rivals.json").write_text(json.dumps(left))
+    (tmp_path / "pympler").mkdir()
+    (tmp_path / "pympler" / "failure").write_text("stopped after 360 s")
+    (tmp_path / "rivals.json").write_text(json.dumps({"engine": "e 1", "date": "2026-01-01", "rows": []}))
     command.again(tmp_path)
-    assert "tracemalloc(1)" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "tracemalloc(1)" in printed
+    assert "failed: process: stopped after 360 s" in printed
     assert (tmp_path / "rivals.png").exists()
+
+
+def test_only_what_looks_into_the_child_has_an_engine_of_its_own(command):
+    from rivals.registry import TOOLS
+
+    found = command.groups(list(TOOLS))
+    assert found[1:] == [["memray-attach"], ["vllm-soak-child"]]
+    assert sorted(name for group in found for name in group) == sorted(TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [("pass", ""), ("raise SystemExit(3)", "ended with status 1"), ("time.sleep(60)", "stopped after 5 s")],
+)
+def test_a_fork_says_how_it_failed_and_is_ended_in_time(body, expected, root, tmp_path):
+    code = f"""
+import sys, time
+from pathlib import Path
+from rivals.forked import fork
+def action():
+    print("in the fork", flush=True)
+    {body}
+print(fork(action, Path(sys.argv[1]), 30 if "sleep" not in {body!r} else 5))
+"""
+    line = [sys.executable, "-c", code, str(tmp_path / "log")]
+    where = {**os.environ, "PYTHONPATH": str(root / "benchmarks")}
+    done = subprocess.run(line, env=where, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == expected
+    assert (tmp_path / "log").read_text().startswith("in the fork")
