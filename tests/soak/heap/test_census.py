@@ -189,7 +189,7 @@ def test_what_the_harness_holds_is_hidden_but_the_engine_below_it_is_not() -> No
     assert found == {"harness.engine.managers[0].ids"}
 
 
-def test_a_patchs_own_growth_is_reported() -> None:
+def test_growth_of_a_patch_itself_is_reported() -> None:
     patch: Any = type("Patch", (), {"__module__": "vllm_soak.patches.vllm.v1"})()
     patch.seen = []
     census = Census()
@@ -249,7 +249,8 @@ def test_other_threads_build_their_tuples_undisturbed() -> None:
     assert not failures
 
 
-def test_without_the_native_set_the_answer_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_native_code_the_answer_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vllm_soak.heap.native.NATIVE", None)
     monkeypatch.setattr("vllm_soak.heap.idset.NATIVE", None)
     engine = Engine()
     census = Census()
