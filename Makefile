@@ -2,7 +2,7 @@
 # `make demo` and `make test` work from a clean clone with Python 3.11, make and a C compiler.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-SOURCES := $(wildcard csrc/*/*.c csrc/*/*.h)
+SOURCES := $(wildcard csrc/*/*.c csrc/*/*.h csrc/*/*.cu csrc/*/*.cuh cmake/*.cmake)
 
 .PHONY: install demo test lint types unit releases nulls wheel clean
 
