@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from vllm_soak.heap.attributes import type_name
 from vllm_soak.heap.bounds import bound_of
-from vllm_soak.heap.idset import walker_name
 from vllm_soak.heap.kinds import container_base, kind_of, length, shallow_bytes
 from vllm_soak.heap.locate import Locator
+from vllm_soak.heap.pace import WHOLE, Pace
 from vllm_soak.heap.path import owner_module
 from vllm_soak.heap.retained import exclusive_per_entry, recent_entries
 from vllm_soak.heap.roots import all_roots
-from vllm_soak.heap.snapshot import Snapshot
-from vllm_soak.heap.walk import Walk
+from vllm_soak.heap.walker import walk_heap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from vllm_soak.heap.locate import Located
     from vllm_soak.heap.path import Path
     from vllm_soak.heap.snapshot import Grower
+    from vllm_soak.heap.walker import AnySnapshot, AnyWalk, Walked
 
 ROWS = 200
 # Entries are looked into for this many rows only: it costs up to 16,000 objects a row.
@@ -59,29 +59,37 @@ class Census:
 
     def __init__(self, hidden: tuple[object, ...] = ()) -> None:
         self._hidden = hidden
-        self._before: Snapshot | None = None
+        self._before: AnySnapshot | None = None
         self._series: dict[str, Series] = {}
 
-    def take(self, *, baseline: bool = False) -> dict[str, Any]:
+    def take(self, *, baseline: bool = False, pace: Pace = WHOLE) -> dict[str, Any]:
         """Walk the heap and answer as the probe's contract says.
 
         Args:
             baseline: Forget what was seen before.
+            pace: How long the walk may hold the interpreter at once.
         """
         started = time.monotonic()
         if baseline:
             self._before, self._series = None, {}
         roots = all_roots()
-        walk = Walk(hidden=(self, self.__dict__, self._series, self._hidden, *self._hidden))
-        walk.run(roots)
-        naming = _Naming(walk, Snapshot(walk), Locator(roots), self._series)
+        hidden = (self, self.__dict__, self._series, self._hidden, *self._hidden)
+        walked = walk_heap(roots, hidden, pace)
+        try:
+            return self._answer(walked, Locator(roots), started)
+        finally:
+            walked.walk.close()
+
+    def _answer(self, walked: Walked, locator: Locator, started: float) -> dict[str, Any]:
+        walk = walked.walk
+        naming = _Naming(walk, walked.snapshot, locator, self._series)
         rows, cut = naming.rows(self._before)
         self._before = naming.settle()
         return {
             "objects": walk.objects,
-            "containers": len(walk.positions),
+            "containers": walk.containers,
             "seconds": time.monotonic() - started,
-            "walker": walker_name(),
+            "walker": walked.name,
             "partial": "; ".join(filter(None, [walk.partial, cut])),
             "populations": rows,
         }
@@ -90,7 +98,7 @@ class Census:
 class _Naming:
     """Gives the containers of one walk their paths and rows."""
 
-    def __init__(self, walk: Walk, now: Snapshot, locator: Locator, series: dict[str, Series]) -> None:
+    def __init__(self, walk: AnyWalk, now: AnySnapshot, locator: Locator, series: dict[str, Series]) -> None:
         self._walk = walk
         self._now = now
         self._locator = locator
@@ -99,7 +107,7 @@ class _Naming:
         self._done: set[int] = set()
         self._moved = 0
 
-    def rows(self, before: Snapshot | None) -> tuple[list[dict[str, Any]], str]:
+    def rows(self, before: AnySnapshot | None) -> tuple[list[dict[str, Any]], str]:
         """Rows, the largest growth first, and what was cut."""
         for series in self._series.values():
             self._guarded(self._again, series)
@@ -128,7 +136,7 @@ class _Naming:
         except RuntimeError:
             self._moved += 1
 
-    def settle(self) -> Snapshot:
+    def settle(self) -> AnySnapshot:
         """The snapshot, for the next census to compare with."""
         self._now.settle()
         self._found.clear()
@@ -156,7 +164,7 @@ class _Naming:
 
     def _by_address(self, series: Series) -> Located | None:
         container = self._now.container(series.address)
-        if container < 0 or self._walk.codes[container] != series.code:
+        if container < 0 or self._walk.code(container) != series.code:
             return None
         return self._locator.by_chain(self._walk.chain(container))
 
@@ -170,7 +178,7 @@ class _Naming:
         where = self._locator.by_chain(self._walk.chain(grower.container))
         if where is None or _is_ours(owner_module(where.path)):
             return
-        now, code = self._walk.lengths[grower.container], self._walk.codes[grower.container]
+        now, code = self._walk.length(grower.container), self._walk.code(grower.container)
         series = Series(self._unique(where.path), id(where.item), code, now - grower.growth)
         self._series[series.path.text] = series
         self._add(series, where, now)

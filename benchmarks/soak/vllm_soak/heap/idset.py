@@ -79,5 +79,5 @@ def new_set() -> IdSet:
 
 
 def walker_name() -> str:
-    """`python+idset` or `python`: what a census says it was made with."""
+    """`python+idset` or `python`: what a census says it was made with when the native walk is not there."""
     return "python" if NATIVE is None else "python+idset"

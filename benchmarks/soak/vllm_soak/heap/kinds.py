@@ -26,7 +26,7 @@ from vllm_soak.heap.attributes import class_dict, mro, type_module, type_name
 # Most derived first: an OrderedDict and a defaultdict are dicts too.
 CONTAINERS: tuple[type, ...] = (OrderedDict, defaultdict, dict, list, set, deque, bytearray)
 # Reached after everything that plain attributes reach, so that a path through them is the last choice.
-_LATE: tuple[type, ...] = (
+LATE: tuple[type, ...] = (
     type,
     ModuleType,
     FunctionType,
@@ -75,7 +75,7 @@ def kind_of(cls: type) -> Kind:
         cls=cls,
         base=base,
         leaf=not _flags(cls) & _HAS_GC,
-        late=base is None and any(id(one) in bases for one in _LATE),
+        late=base is None and any(id(one) in bases for one in LATE),
         code=zlib.crc32(f"{type_module(cls)}.{type_name(cls)}".encode()) & 0xFFFF,
     )
 

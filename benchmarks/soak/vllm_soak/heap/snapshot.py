@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vllm_soak.heap.column import Column
 
@@ -67,7 +67,7 @@ class Snapshot:
         """Drop what only the census that made this needs."""
         self._rank = Column("I", capacity=1)
 
-    def growers(self, before: Snapshot) -> list[Grower]:
+    def growers(self, before: Any) -> list[Grower]:
         """Containers longer than in an earlier snapshot, the largest growth first."""
         found, fresh = self._same_identity(before)
         found += self._same_owner(before, fresh)

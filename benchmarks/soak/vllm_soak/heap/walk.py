@@ -77,9 +77,25 @@ class Walk:
         """Objects that were seen, those without references included."""
         return len(self.seen)
 
+    @property
+    def containers(self) -> int:
+        """Containers among them."""
+        return len(self.positions)
+
     def address(self, container: int) -> int:
         """Address of a container by its position among containers."""
         return self.order[self.positions[container]]
+
+    def length(self, container: int) -> int:
+        """`len()` of a container when it was seen."""
+        return self.lengths[container]
+
+    def code(self, container: int) -> int:
+        """Sixteen bits of a container's type."""
+        return self.codes[container]
+
+    def close(self) -> None:
+        """Nothing to give back at once; the native walk has."""
 
     def owner(self, container: int) -> int:
         """Address of the object that a container was found through, or 0."""

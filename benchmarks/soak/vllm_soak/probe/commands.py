@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import vllm_soak
 from vllm_soak.heap.census import Census
+from vllm_soak.heap.pace import WHOLE, Pace
 from vllm_soak.patching.status import report
 from vllm_soak.probe.role import role
 from vllm_soak.sampling.sample import take_sample
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MOST_PATHS = 100
+# Limits of `max_pause_ms`: below, a walk would not get anywhere; above, it may as well be whole.
+_SHORTEST_MS, _LONGEST_MS = 0.1, 1000.0
 
 
 class Commands:
@@ -60,12 +63,19 @@ class Commands:
         return take_sample(settled=request.get("settle") is True, watch=paths[:_MOST_PATHS])
 
     def _take_census(self, request: dict[str, Any]) -> dict[str, Any]:
-        found = self._census.take(baseline=request.get("baseline") is True)
+        found = self._census.take(baseline=request.get("baseline") is True, pace=_pace(request.get("max_pause_ms")))
         process = role()
         return {**found, "populations": [{"process": process, **row} for row in found["populations"]]}
 
     def _patches(self, _request: dict[str, Any]) -> dict[str, Any]:
         return {"patches": report(role())}
+
+
+def _pace(max_pause_ms: object) -> Pace:
+    """The pace that was asked for; a walk in one piece when none was, or none that makes sense."""
+    if type(max_pause_ms) not in {int, float} or not _SHORTEST_MS <= max_pause_ms <= _LONGEST_MS:  # type: ignore[operator]
+        return WHOLE
+    return Pace(max_pause_ms=float(max_pause_ms))  # type: ignore[arg-type]
 
 
 def error(cause: str, remedy: str) -> dict[str, Any]:

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The heap census: one breadth-first walk of the object graph into tables of numbers.
+ *
+ * What is kept of an object is its address, type, parent, group and shallow size, in mappings of their
+ * own that return to the system at once. The walk calls tp_traverse of each object and nothing that a
+ * program's own classes could have defined. Stable ABI of CPython 3.10.
+ */
+#ifndef VLLM_SOAK_HEAP_H
+#define VLLM_SOAK_HEAP_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NOBODY UINT32_MAX
+#define BATCH 128u
+
+/* A growing array of one width in a mapping of its own. */
+typedef struct {
+    char *base;
+    size_t width;
+    size_t used;
+    size_t room;
+} Column;
+
+#define AT(column, type, index) (((type *)(void *)(column).base)[index])
+
+int column_reserve(Column *column, size_t more); /* 0, or -1 when there is no memory; raises nothing */
+void column_free(Column *column);
+size_t column_bytes(const Column *column);
+
+/* Open addressing from a number to a position, at most 2/3 full. Slots hold position + 1. */
+typedef struct {
+    Column slots;
+    size_t mask;
+} Index;
+
+uint64_t mix(uint64_t number);
+int index_reserve(Index *index, size_t entries, const Column *keys); /* keys: uint64_t per position */
+void index_free(Index *index);
+
+/* How the objects of one type are treated. */
+typedef struct {
+    PyTypeObject *type; /* strong */
+    traverseproc traverse;
+    PyObject *sizer; /* borrowed from the rules: `__sizeof__` of a type that we trust, or NULL */
+    uint64_t name;   /* hash of its name and size: the same in every walk */
+    Py_ssize_t basic;
+    Py_ssize_t item;
+    uint32_t header;
+    uint8_t base; /* 1 + place among the container types, or 0 */
+    uint8_t follow;
+    uint8_t late;
+    uint8_t plain; /* a builtin container: its type says nothing of what it is for */
+    uint8_t is_type;
+    uint8_t is_long;
+    uint8_t shape; /* how its size is told: see shallow_size() */
+} Kind;
+
+typedef struct {
+    PyObject *containers; /* tuple of types, most derived first */
+    PyObject *late;       /* tuple of types */
+    PyObject *plain;      /* tuple of types */
+    PyObject *sizers;     /* tuple of (type, __sizeof__) */
+    PyObject *names;      /* type.__dict__["__name__"] */
+    PyObject *basic;      /* type.__dict__["__basicsize__"] */
+    PyObject *item;       /* type.__dict__["__itemsize__"] */
+    PyObject *namespaces; /* type.__dict__["__dict__"] */
+    PyObject *subclasses; /* type.__subclasses__ */
+} Rules;
+
+typedef struct {
+    Column kinds;     /* Kind */
+    Column addresses; /* uint64_t, of the types: keys of the index */
+    Index index;
+    struct {
+        PyTypeObject *type;
+        uint32_t kind;
+    } recent[256];
+} Kinds;
+
+int kinds_find(Kinds *kinds, const Rules *rules, PyTypeObject *type, uint32_t *found);
+void kinds_shapes(void); /* to be called once: checks what is known of lists and strings */
+void kinds_free(Kinds *kinds);
+size_t shallow_size(const Kind *kind, PyObject *object);
+size_t container_length(const Kind *kind, PyObject *object);
+PyObject *read_descriptor(PyObject *descriptor, PyObject *object);
+
+/* Objects that are reached in the same way: through the same group, by the same type. */
+typedef struct {
+    uint64_t bytes;
+    uint32_t parent;
+    uint32_t kind;
+    uint32_t count;
+    uint32_t depth;
+    uint32_t first; /* the member nearest to the root */
+    uint32_t newest;
+} Group;
+
+typedef struct {
+    Column groups; /* Group */
+    Column keys;   /* uint64_t */
+    Index index;
+    struct {
+        uint32_t parent;
+        uint32_t kind;
+        uint32_t child;
+    } recent[4096];
+} Groups;
+
+int groups_root(Groups *groups, uint64_t key, uint32_t kind, uint32_t *found);
+int groups_child(Groups *groups, const Kinds *kinds, uint32_t parent, uint32_t kind, uint32_t *found);
+void groups_count(Groups *groups, uint32_t group, uint32_t member, size_t bytes);
+void groups_free(Groups *groups);
+
+#define OWN_GROUP 0u      /* what only the census reaches */
+#define UNROOTED_GROUP 1u /* what no root reaches: held by native code, or cyclic garbage */
+
+/* Flags beside an object's kind. */
+#define KIND_MASK 0x0FFFFFFFu
+#define FOLLOW 0x80000000u /* to be followed, in its turn */
+#define LATE 0x40000000u   /* its turn is with the late ones */
+#define HELD 0x20000000u   /* the walk has a reference to it */
+
+typedef enum { ROOTS, STATICS, OWN, RINGS, DONE } Stage;
+
+typedef struct {
+    PyObject *child;
+    uint32_t parent;
+} Found;
+
+typedef struct {
+    PyObject_HEAD
+    Rules rules;
+    Kinds kinds;
+    Groups groups;
+    Column address; /* uint64_t */
+    Column parent;  /* uint32_t */
+    Column type;    /* uint32_t: kind and flags */
+    Column size;    /* uint32_t, 4 GiB - 1 at most */
+    Column group;   /* uint32_t */
+    Index index;
+    Column position; /* uint32_t, of each container */
+    Column length;   /* uint64_t, of each container */
+    Column late;     /* uint32_t */
+    Column statics;  /* uint32_t */
+    Column dropped;  /* PyObject *: references to give back when the slice ends */
+    PyObject *hidden; /* list */
+    PyObject *roots;  /* list of (object, key, late) */
+    size_t root;
+    size_t hidden_at;
+    size_t cursor;
+    size_t late_at;
+    size_t late_end;
+    size_t static_at;
+    Stage stage;
+    int sliced;
+    int registries;
+    int hiding;
+    int busy;
+    const char *failure;
+    /* the object that is being followed */
+    uint32_t current;
+    int resuming;
+    Py_ssize_t skip;
+    Py_ssize_t place;
+    Py_ssize_t length_then;
+    /* the slice */
+    int64_t ends; /* nanoseconds, monotonic; 0: no limit */
+    int over;
+    Found batch[BATCH];
+    size_t batched;
+    /* rings of the collector */
+    char *heads[4];
+    int ring;
+    int rings_known;
+    PyObject *ring_at; /* strong in a sliced walk */
+    size_t frozen_seen;
+    size_t unrooted;
+    size_t reused;
+    size_t changed;
+} Walk;
+
+extern long python_version; /* sys.hexversion */
+
+int64_t now_ns(void);
+int walk_room(Walk *walk);                                       /* for one more batch everywhere */
+int walk_discover(Walk *walk, PyObject *object, uint32_t parent, uint32_t group, int late);
+int walk_lookup(Walk *walk, PyObject *object, uint32_t *found);  /* 1 when it is known */
+int walk_flush(Walk *walk);
+int walk_advance(Walk *walk); /* 1 done, 0 the slice is over, -1 failed */
+int walk_push(Walk *walk, PyObject *child, uint32_t parent);
+int follow(Walk *walk, uint32_t at);
+int follow_static(Walk *walk, uint32_t at);
+void rings_find(Walk *walk);
+int rings_step(Walk *walk); /* 1: objects were found, follow them; 0: no more; -1 failed */
+void walk_drop(Walk *walk);
+
+PyObject *make_walk_type(void);
+PyObject *make_snapshot_type(void);
+PyObject *make_tally_type(void);
+extern PyTypeObject *walk_type;
+
+#endif

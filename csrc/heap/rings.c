@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The collector's own rings of objects: what no root reaches is found here, frozen objects included.
+ *
+ * An object that the collector knows has two links in front of it. The youngest object's successor is the head
+ * of generation 0, which lies in the interpreter's state before the heads of the other generations and the
+ * permanent one (CPython 3.10 to 3.13, builds with a GIL). Every assumption is checked before it is used, and
+ * where one does not hold, nothing is read: the walk then says that it did not look here.
+ *
+ * Young objects may be tuples that another thread is still building, and a reference to one would break that
+ * thread: a sliced walk reads the permanent ring alone, where nothing is new.
+ */
+#include "heap.h"
+
+typedef struct Links {
+    struct Links *next;
+    uintptr_t previous; /* two low bits are flags */
+} Links;
+
+typedef struct {
+    Links head;
+    int threshold;
+    int count;
+} Generation;
+
+typedef struct {
+    Generation generations[3];
+    Links *generation0;
+    Generation permanent;
+} Rings;
+
+#define PERMANENT 0 /* place among the heads */
+
+static Links *links_of(PyObject *object) { return (Links *)(void *)((char *)object - sizeof(Links)); }
+
+static PyObject *object_of(Links *links) { return (PyObject *)(void *)((char *)links + sizeof(Links)); }
+
+static Links *next_of(const Links *links) { return (Links *)((uintptr_t)links->next & ~(uintptr_t)3); }
+
+static Links *previous_of(const Links *links) { return (Links *)(links->previous & ~(uintptr_t)3); }
+
+static int is_ring(Links *head) {
+    Links *next = next_of(head);
+    return next != NULL && ((uintptr_t)next & 7) == 0 && previous_of(next) == head;
+}
+
+void rings_find(Walk *walk) {
+    walk->rings_known = 0;
+    if (python_version < 0x030A0000 || python_version >= 0x030E0000) {
+        return;
+    }
+    PyObject *youngest = PyList_New(0);
+    if (youngest == NULL) {
+        PyErr_Clear();
+        return;
+    }
+    Links *head = next_of(links_of(youngest));
+    Rings *rings = (Rings *)(void *)head;
+    if (head != NULL && previous_of(head) == links_of(youngest) && rings->generation0 == head &&
+        is_ring(&rings->permanent.head) && is_ring(&rings->generations[1].head) &&
+        is_ring(&rings->generations[2].head)) {
+        walk->heads[PERMANENT] = (char *)&rings->permanent.head;
+        for (int at = 0; at < 3; at++) {
+            walk->heads[3 - at] = (char *)&rings->generations[at].head;
+        }
+        walk->rings_known = 1;
+    }
+    Py_DecRef(youngest);
+}
+
+static int is_head(const Walk *walk, const Links *links) {
+    for (int at = 0; at < 4; at++) {
+        if ((const char *)links == walk->heads[at]) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The ring goes on from another object: a sliced walk holds it, so that its links stay. */
+static void hold(Walk *walk, PyObject *object) {
+    PyObject *before = walk->ring_at;
+    walk->ring_at = object;
+    if (walk->sliced) {
+        if (object != NULL) {
+            Py_IncRef(object);
+        }
+        if (before != NULL && column_reserve(&walk->dropped, 1) == 0) {
+            AT(walk->dropped, PyObject *, walk->dropped.used++) = before;
+        }
+    }
+}
+
+static Links *start(Walk *walk) {
+    return walk->ring_at != NULL ? links_of(walk->ring_at) : (Links *)(void *)walk->heads[walk->ring];
+}
+
+/* One batch of a ring. 1: there may be more; 0: all rings are done; -1: no memory. */
+int rings_step(Walk *walk) {
+    int last = walk->sliced ? PERMANENT : 3;
+    if (!walk->rings_known || walk->ring > last) {
+        return 0;
+    }
+    Links *links = start(walk);
+    PyObject *object = walk->ring_at;
+    for (size_t count = 0; count < BATCH - 1; count++) {
+        Links *next = next_of(links);
+        if (next == NULL || previous_of(next) != links || is_head(walk, next)) {
+            walk->ring++;
+            hold(walk, NULL);
+            return walk_flush(walk) < 0 ? -1 : 1;
+        }
+        links = next;
+        object = object_of(links);
+        walk->frozen_seen += walk->ring == PERMANENT;
+        if (walk_push(walk, object, NOBODY) < 0) {
+            return -1;
+        }
+    }
+    hold(walk, object);
+    return walk_flush(walk) < 0 ? -1 : 1;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How many objects and bytes each group had at a census, and which groups have more at the next one.
+ */
+#include "heap.h"
+
+#include <stdlib.h>
+
+typedef struct {
+    uint64_t key;
+    uint64_t bytes;
+    uint32_t count;
+    uint32_t group;
+} Count;
+
+typedef struct {
+    PyObject_HEAD
+    Column counts; /* Count, by key */
+} Tally;
+
+static PyTypeObject *tally_type;
+
+static int by_key(const void *left_, const void *right_) {
+    const Count *left = left_, *right = right_;
+    return left->key < right->key ? -1 : left->key > right->key;
+}
+
+static int fill(Tally *tally, const Walk *walk) {
+    if (column_reserve(&tally->counts, walk->groups.groups.used + 1) < 0) {
+        return -1;
+    }
+    for (size_t at = UNROOTED_GROUP + 1; at < walk->groups.groups.used; at++) {
+        const Group *group = &AT(walk->groups.groups, Group, at);
+        AT(tally->counts, Count, tally->counts.used++) =
+            (Count){AT(walk->groups.keys, uint64_t, at), group->bytes, group->count, (uint32_t)at};
+    }
+    if (tally->counts.used > 0) {
+        qsort(tally->counts.base, tally->counts.used, sizeof(Count), by_key);
+    }
+    return 0;
+}
+
+static int add(PyObject *list, const Count *now, const Count *before) {
+    PyObject *row = Py_BuildValue("IIIKK", now->group, before->count, now->count, before->bytes, now->bytes);
+    int failed = row == NULL || PyList_Append(list, row) < 0;
+    Py_XDECREF(row);
+    return failed ? -1 : 0;
+}
+
+static PyObject *tally_grown(PyObject *self, PyObject *argument) {
+    if (!PyObject_TypeCheck(argument, tally_type)) {
+        PyErr_SetString(PyExc_TypeError, "grown() takes an earlier tally");
+        return NULL;
+    }
+    const Column *now = &((Tally *)self)->counts, *before = &((Tally *)argument)->counts;
+    PyObject *list = PyList_New(0);
+    const Count nothing = {0, 0, 0, 0};
+    for (size_t at = 0, there = 0; list != NULL && at < now->used; at++) {
+        const Count *one = &AT(*now, Count, at);
+        while (there < before->used && AT(*before, Count, there).key < one->key) {
+            there++;
+        }
+        const Count *then = there < before->used && AT(*before, Count, there).key == one->key
+                                ? &AT(*before, Count, there)
+                                : &nothing;
+        if ((one->count > then->count || one->bytes > then->bytes) && add(list, one, then) < 0) {
+            Py_CLEAR(list);
+        }
+    }
+    return list;
+}
+
+static PyObject *tally_new(PyTypeObject *type, PyObject *arguments, PyObject *named) {
+    PyObject *walk;
+    (void)named;
+    if (!PyArg_ParseTuple(arguments, "O!", walk_type, &walk)) {
+        return NULL;
+    }
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    Tally *tally = (Tally *)allocate(type, 0);
+    if (tally == NULL) {
+        return NULL;
+    }
+    tally->counts.width = sizeof(Count);
+    if (fill(tally, (Walk *)walk) < 0) {
+        Py_DecRef((PyObject *)tally);
+        return PyErr_NoMemory();
+    }
+    return (PyObject *)tally;
+}
+
+static void tally_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc free_object = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    column_free(&((Tally *)self)->counts);
+    free_object(self);
+    Py_DecRef((PyObject *)type);
+}
+
+static PyMethodDef methods[] = {
+    {"grown", tally_grown, METH_O,
+     "Groups with more objects or bytes than in an earlier tally: group, objects before and now, bytes before and now."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Objects and bytes of all groups of one walk."}, {Py_tp_new, tally_new},
+    {Py_tp_dealloc, tally_dealloc}, {Py_tp_methods, methods}, {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "vllm_soak.heap._heap.Tally", .basicsize = sizeof(Tally), .flags = Py_TPFLAGS_DEFAULT, .slots = slots};
+
+PyObject *make_tally_type(void) {
+    PyObject *type = PyType_FromSpec(&spec);
+    tally_type = (PyTypeObject *)type;
+    return type;
+}

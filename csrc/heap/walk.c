@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Breadth first: the tables, the queue, and the order of the stages.
+ *
+ * Functions, types, modules and weak references are late: followed when all else has been, so that plain
+ * attributes name what they reach. The queue is the table itself. References are looked up in batches, since
+ * each is a cache miss or two: the whole batch is fetched ahead.
+ */
+#include "heap.h"
+
+#include <time.h>
+
+#define AHEAD 8
+
+int64_t now_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static int fail(Walk *walk, const char *why) {
+    walk->failure = why;
+    return -1;
+}
+
+int walk_room(Walk *walk) {
+    Column *columns[] = {&walk->address, &walk->parent,   &walk->type,   &walk->size, &walk->group,
+                         &walk->late,    &walk->position, &walk->length, &walk->statics};
+    if (walk->address.used + BATCH > KIND_MASK) {
+        return fail(walk, "more objects than a walk can number");
+    }
+    for (size_t at = 0; at < sizeof columns / sizeof *columns; at++) {
+        if (column_reserve(columns[at], BATCH) < 0) {
+            return fail(walk, "no memory for the walk's tables");
+        }
+    }
+    if (index_reserve(&walk->index, walk->address.used + BATCH, &walk->address) < 0) {
+        return fail(walk, "no memory for the walk's index");
+    }
+    return 0;
+}
+
+static size_t slot_of(const Walk *walk, PyObject *object) {
+    return mix((uint64_t)(uintptr_t)object) & walk->index.mask;
+}
+
+int walk_lookup(Walk *walk, PyObject *object, uint32_t *found) {
+    size_t slot = slot_of(walk, object);
+    for (uint32_t entry; (entry = AT(walk->index.slots, uint32_t, slot)) != 0; slot = (slot + 1) & walk->index.mask) {
+        if (AT(walk->address, uint64_t, entry - 1) == (uint64_t)(uintptr_t)object) {
+            *found = entry - 1;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void enter(Walk *walk, PyObject *object, uint32_t at) {
+    size_t slot = slot_of(walk, object);
+    while (AT(walk->index.slots, uint32_t, slot) != 0) {
+        slot = (slot + 1) & walk->index.mask;
+    }
+    AT(walk->index.slots, uint32_t, slot) = at + 1;
+    AT(walk->address, uint64_t, at) = (uint64_t)(uintptr_t)object;
+}
+
+static int is_static_type(const Kind *kind, PyObject *object) {
+    return kind->is_type && !(PyType_GetFlags((PyTypeObject *)object) & Py_TPFLAGS_HEAPTYPE);
+}
+
+/* Its turn comes in the queue, with the late ones, with the static types, or never. */
+static uint32_t queue(Walk *walk, const Kind *kind, PyObject *object, uint32_t at, int late) {
+    if (is_static_type(kind, object)) {
+        AT(walk->statics, uint32_t, walk->statics.used++) = at;
+        return 0;
+    }
+    if (!kind->follow || walk->hiding) {
+        return 0;
+    }
+    if (late || kind->late) {
+        AT(walk->late, uint32_t, walk->late.used++) = at;
+        late = 1;
+    }
+    if (walk->sliced) {
+        Py_IncRef(object);
+    }
+    return FOLLOW | (late ? LATE : 0) | (walk->sliced ? HELD : 0);
+}
+
+static void measure(Walk *walk, const Kind *kind, PyObject *object, uint32_t at, uint32_t group) {
+    size_t bytes = shallow_size(kind, object);
+    AT(walk->size, uint32_t, at) = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+    AT(walk->group, uint32_t, at) = group;
+    groups_count(&walk->groups, group, at, bytes);
+    if (kind->base != 0 && group != OWN_GROUP) {
+        AT(walk->position, uint32_t, walk->position.used++) = at;
+        AT(walk->length, uint64_t, walk->length.used++) = container_length(kind, object);
+    }
+}
+
+/* A new object; `group` is that of its parent, or with no parent its own. Room must have been made. */
+int walk_discover(Walk *walk, PyObject *object, uint32_t parent, uint32_t group, int late) {
+    uint32_t kind_at, at = (uint32_t)walk->address.used;
+    if (kinds_find(&walk->kinds, &walk->rules, Py_TYPE(object), &kind_at) < 0) {
+        return fail(walk, "no memory for the walk's types");
+    }
+    int rooted = parent == NOBODY && group != UNROOTED_GROUP && group != OWN_GROUP;
+    if (!rooted && groups_child(&walk->groups, &walk->kinds, group, kind_at, &group) < 0) {
+        return fail(walk, "no memory for the walk's groups");
+    }
+    Kind kind = AT(walk->kinds.kinds, Kind, kind_at);
+    enter(walk, object, at);
+    Column *columns[] = {&walk->address, &walk->parent, &walk->type, &walk->size, &walk->group};
+    for (size_t one = 0; one < sizeof columns / sizeof *columns; one++) {
+        columns[one]->used = at + 1;
+    }
+    AT(walk->parent, uint32_t, at) = parent;
+    AT(walk->type, uint32_t, at) = kind_at | queue(walk, &kind, object, at, late);
+    measure(walk, &kind, object, at, group);
+    walk->unrooted += parent == NOBODY && group != OWN_GROUP && !rooted;
+    return 0;
+}
+
+/* An address may have been taken by another object since the walk saw it; only a sliced walk needs to ask. */
+static void compare(Walk *walk, PyObject *object, uint32_t at) {
+    const Kind *kind = &AT(walk->kinds.kinds, Kind, AT(walk->type, uint32_t, at) & KIND_MASK);
+    walk->reused += kind->type != Py_TYPE(object);
+}
+
+int walk_flush(Walk *walk) {
+    size_t count = walk->batched;
+    walk->batched = 0;
+    if (count == 0) {
+        return 0;
+    }
+    if (walk_room(walk) < 0) {
+        return -1;
+    }
+    for (size_t at = 0; at < count; at++) {
+        uint32_t entry = AT(walk->index.slots, uint32_t, slot_of(walk, walk->batch[at].child));
+        if (entry != 0) {
+            __builtin_prefetch(&AT(walk->address, uint64_t, entry - 1));
+        }
+    }
+    for (size_t at = 0; at < count; at++) {
+        PyObject *child = walk->batch[at].child;
+        uint32_t known, parent = walk->batch[at].parent;
+        if (walk_lookup(walk, child, &known)) {
+            if (walk->sliced) {
+                compare(walk, child, known);
+            }
+            continue;
+        }
+        uint32_t group = parent == NOBODY ? UNROOTED_GROUP : AT(walk->group, uint32_t, parent);
+        if (walk_discover(walk, child, parent, group, 0) < 0) {
+            return -1;
+        }
+    }
+    walk->over = walk->ends != 0 && now_ns() >= walk->ends;
+    return 0;
+}
+
+int walk_push(Walk *walk, PyObject *child, uint32_t parent) {
+    __builtin_prefetch(child);
+    __builtin_prefetch(&AT(walk->index.slots, uint32_t, slot_of(walk, child)));
+    walk->batch[walk->batched++] = (Found){child, parent};
+    return walk->batched == BATCH ? walk_flush(walk) : 0;
+}
+
+/* The next object of the queue: a level of late ones is not interrupted. */
+static int next(Walk *walk, uint32_t *at) {
+    if (walk->late_at < walk->late_end) {
+        *at = AT(walk->late, uint32_t, walk->late_at++);
+        return 1;
+    }
+    while (walk->cursor < walk->address.used) {
+        if (walk->cursor + AHEAD < walk->address.used) {
+            __builtin_prefetch((void *)(uintptr_t)AT(walk->address, uint64_t, walk->cursor + AHEAD));
+        }
+        *at = (uint32_t)walk->cursor++;
+        uint32_t flags = AT(walk->type, uint32_t, *at);
+        if ((flags & FOLLOW) && !(flags & LATE)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int enter_root(Walk *walk, PyObject *root) {
+    PyObject *object = PyTuple_GetItem(root, 0);
+    uint32_t known, kind, group;
+    if (walk_room(walk) < 0 || walk_lookup(walk, object, &known)) {
+        return walk->failure == NULL ? 0 : -1;
+    }
+    uint64_t key = PyLong_AsUnsignedLongLongMask(PyTuple_GetItem(root, 1));
+    int late = PyObject_IsTrue(PyTuple_GetItem(root, 2));
+    if (kinds_find(&walk->kinds, &walk->rules, Py_TYPE(object), &kind) < 0 ||
+        groups_root(&walk->groups, key, kind, &group) < 0) {
+        return fail(walk, "no memory for the walk's roots");
+    }
+    return walk_discover(walk, object, NOBODY, group, late);
+}
+
+static int enter_roots(Walk *walk) {
+    while (walk->root < (size_t)PyList_Size(walk->roots)) {
+        if (enter_root(walk, PyList_GetItem(walk->roots, (Py_ssize_t)walk->root++)) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* What the census itself holds is followed once all else has been, so that only its own is counted as such. */
+static int enter_hidden(Walk *walk) {
+    if (walk->hidden_at == (size_t)PyList_Size(walk->hidden)) {
+        return 0;
+    }
+    PyObject *object = PyList_GetItem(walk->hidden, (Py_ssize_t)walk->hidden_at++);
+    uint32_t at;
+    if (walk_room(walk) < 0 || !walk_lookup(walk, object, &at)) {
+        return walk->failure == NULL ? 1 : -1;
+    }
+    const Kind *kind = &AT(walk->kinds.kinds, Kind, AT(walk->type, uint32_t, at) & KIND_MASK);
+    if (kind->follow && !is_static_type(kind, object)) {
+        AT(walk->late, uint32_t, walk->late.used++) = at;
+    }
+    return 1;
+}
+
+static int next_static(Walk *walk) {
+    if (!walk->registries || walk->static_at == walk->statics.used) {
+        return 0;
+    }
+    return follow_static(walk, AT(walk->statics, uint32_t, walk->static_at++)) < 0 ? -1 : 1;
+}
+
+/* The queue is empty: what comes next. 1: something may be queued; 0: nothing will be; -1: failed. */
+static int more(Walk *walk) {
+    if (walk->late_end < walk->late.used) {
+        walk->late_end = walk->late.used;
+        return 1;
+    }
+    int found = 0;
+    switch (walk->stage) {
+    case ROOTS:
+        found = enter_roots(walk);
+        break;
+    case STATICS:
+        found = next_static(walk);
+        break;
+    case OWN:
+        found = enter_hidden(walk);
+        break;
+    case RINGS:
+        found = walk->registries ? rings_step(walk) : 0;
+        break;
+    case DONE:
+        return 0;
+    }
+    if (found == 0) {
+        walk->stage++;
+    }
+    return found < 0 ? -1 : 1;
+}
+
+/* Followed to its end: the reference to it is given back when the slice ends. */
+static int finish(Walk *walk, uint32_t at) {
+    if (AT(walk->type, uint32_t, at) & HELD) {
+        if (column_reserve(&walk->dropped, 1) < 0) {
+            return fail(walk, "no memory for the walk's references");
+        }
+        AT(walk->type, uint32_t, at) &= ~HELD;
+        AT(walk->dropped, PyObject *, walk->dropped.used++) = (PyObject *)(uintptr_t)AT(walk->address, uint64_t, at);
+    }
+    return 0;
+}
+
+static int follow_one(Walk *walk, uint32_t at) {
+    if (follow(walk, at) < 0) {
+        return -1;
+    }
+    return walk->resuming ? 0 : finish(walk, at);
+}
+
+int walk_advance(Walk *walk) {
+    while (walk->stage != DONE) {
+        uint32_t at = walk->current;
+        if (walk->over) {
+            return 0;
+        }
+        if (walk->resuming || next(walk, &at)) {
+            if (follow_one(walk, at) < 0) {
+                return -1;
+            }
+        } else if (walk->batched > 0) {
+            if (walk_flush(walk) < 0) {
+                return -1;
+            }
+        } else if (more(walk) < 0) {
+            return -1;
+        }
+    }
+    return 1;
+}
+
+/* Letting go of the last reference runs whatever the program does then: nothing of the walk is in motion. */
+void walk_drop(Walk *walk) {
+    while (walk->dropped.used > 0) {
+        Py_DecRef(AT(walk->dropped, PyObject *, --walk->dropped.used));
+    }
+}

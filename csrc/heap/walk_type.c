@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The walk as Python sees it. No reference to what was walked is left when advance() returns True.
+ */
+#include "heap.h"
+
+PyTypeObject *walk_type;
+
+static PyObject *refused(Walk *walk) {
+    PyErr_SetString(PyExc_MemoryError, walk->failure);
+    return NULL;
+}
+
+static int enter_own(Walk *walk) {
+    uint32_t group;
+    if (groups_root(&walk->groups, 0, NOBODY, &group) < 0 || groups_root(&walk->groups, 2, NOBODY, &group) < 0) {
+        return -1;
+    }
+    walk->hiding = 1;
+    for (Py_ssize_t at = 0; at < PyList_Size(walk->hidden); at++) {
+        PyObject *object = PyList_GetItem(walk->hidden, at);
+        uint32_t known;
+        if (walk_room(walk) < 0 || (!walk_lookup(walk, object, &known) &&
+                                    walk_discover(walk, object, NOBODY, OWN_GROUP, 0) < 0)) {
+            return -1;
+        }
+    }
+    walk->hiding = 0;
+    return 0;
+}
+
+static void set_widths(Walk *walk) {
+    walk->address.width = walk->length.width = walk->groups.keys.width = walk->kinds.addresses.width = 8;
+    walk->parent.width = walk->type.width = walk->size.width = walk->group.width = 4;
+    walk->position.width = walk->late.width = walk->statics.width = 4;
+    walk->dropped.width = sizeof(PyObject *);
+    walk->groups.groups.width = sizeof(Group);
+    walk->kinds.kinds.width = sizeof(Kind);
+}
+
+static void keep_rules(Walk *walk, PyObject *rules) {
+    PyObject **slots[] = {&walk->rules.containers, &walk->rules.late, &walk->rules.plain,
+                          &walk->rules.sizers,     &walk->rules.names, &walk->rules.basic,
+                          &walk->rules.item,       &walk->rules.namespaces, &walk->rules.subclasses};
+    for (size_t at = 0; at < sizeof slots / sizeof *slots; at++) {
+        *slots[at] = PyTuple_GetItem(rules, (Py_ssize_t)at); /* NULL sets an IndexError */
+        Py_XINCREF(*slots[at]);
+    }
+}
+
+static PyObject *walk_new(PyTypeObject *type, PyObject *arguments, PyObject *named) {
+    static char *names[] = {"rules", "hidden", "roots", "sliced", "registries", NULL};
+    PyObject *rules, *hidden, *roots;
+    int sliced = 0, registries = 1;
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "O!O!O!|pp", names, &PyTuple_Type, &rules, &PyList_Type, &hidden,
+                                     &PyList_Type, &roots, &sliced, &registries)) {
+        return NULL;
+    }
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    Walk *walk = (Walk *)allocate(type, 0); /* zeroed */
+    if (walk == NULL) {
+        return NULL;
+    }
+    set_widths(walk);
+    keep_rules(walk, rules);
+    walk->sliced = sliced;
+    walk->registries = registries;
+    walk->hidden = Py_NewRef(hidden);
+    walk->roots = Py_NewRef(roots);
+    if (PyErr_Occurred()) {
+        Py_DecRef((PyObject *)walk);
+        return NULL;
+    }
+    return (PyObject *)walk;
+}
+
+static void release(Walk *walk) {
+    for (size_t at = 0; at < walk->type.used; at++) {
+        if (AT(walk->type, uint32_t, at) & HELD && column_reserve(&walk->dropped, 1) == 0) {
+            AT(walk->dropped, PyObject *, walk->dropped.used++) =
+                (PyObject *)(uintptr_t)AT(walk->address, uint64_t, at);
+        }
+    }
+    Column *columns[] = {&walk->address, &walk->parent, &walk->type,  &walk->size,   &walk->group,
+                         &walk->late,    &walk->position, &walk->length, &walk->statics};
+    for (size_t at = 0; at < sizeof columns / sizeof *columns; at++) {
+        column_free(columns[at]);
+    }
+    index_free(&walk->index);
+    groups_free(&walk->groups);
+    walk->stage = DONE;
+    PyObject *ring_at = walk->ring_at;
+    walk->ring_at = NULL;
+    if (walk->sliced) {
+        Py_XDECREF(ring_at);
+    }
+    walk_drop(walk);
+    column_free(&walk->dropped);
+    kinds_free(&walk->kinds);
+    PyObject *hidden = walk->hidden, *roots = walk->roots;
+    walk->hidden = walk->roots = NULL;
+    Py_XDECREF(hidden);
+    Py_XDECREF(roots);
+}
+
+/* A collection would free what is queued; it is put off, not run, while the walk is in motion. */
+static int advance(Walk *walk, double milliseconds) {
+    int enabled = PyGC_Disable();
+    walk->over = 0;
+    walk->ends = milliseconds > 0 ? now_ns() + (int64_t)(milliseconds * 1e6) : 0;
+    if (walk->address.used == 0 && walk->groups.groups.used == 0) {
+        rings_find(walk);
+        if (enter_own(walk) < 0 && walk->failure == NULL) {
+            walk->failure = "no memory for the walk's own groups";
+        }
+    }
+    int done = walk->failure == NULL ? walk_advance(walk) : -1;
+    if (enabled) {
+        PyGC_Enable();
+    }
+    return done;
+}
+
+static PyObject *walk_advance_py(PyObject *self, PyObject *argument) {
+    Walk *walk = (Walk *)self;
+    double milliseconds = PyFloat_AsDouble(argument);
+    if (milliseconds == -1.0 && PyErr_Occurred()) {
+        return NULL;
+    }
+    if (walk->busy || walk->hidden == NULL || (milliseconds > 0 && !walk->sliced)) {
+        PyErr_SetString(PyExc_RuntimeError, "advance() needs an open walk, one caller at a time, and for a limit a "
+                                            "walk that was made with sliced=True");
+        return NULL;
+    }
+    walk->busy = 1;
+    int done = advance(walk, milliseconds);
+    walk_drop(walk);
+    walk->busy = 0;
+    return done < 0 ? refused(walk) : PyBool_FromLong(done);
+}
+
+static PyObject *walk_close(PyObject *self, PyObject *unused) {
+    (void)unused;
+    Walk *walk = (Walk *)self;
+    if (walk->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "close() cannot be called while advance() runs");
+        return NULL;
+    }
+    release(walk);
+    return Py_NewRef(Py_None);
+}
+
+static void walk_dealloc(PyObject *self) {
+    Walk *walk = (Walk *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc free_object = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(walk);
+    PyObject *rules[] = {walk->rules.containers, walk->rules.late,  walk->rules.plain,
+                         walk->rules.sizers,     walk->rules.names, walk->rules.basic,
+                         walk->rules.item,       walk->rules.namespaces, walk->rules.subclasses};
+    for (size_t at = 0; at < sizeof rules / sizeof *rules; at++) {
+        Py_XDECREF(rules[at]);
+    }
+    free_object(self);
+    Py_DecRef((PyObject *)type);
+}
+
+/* Position of an object from an argument; `count` is the end. */
+static int position(PyObject *argument, size_t count, size_t *found) {
+    size_t at = PyLong_AsSize_t(argument);
+    if (at == (size_t)-1 && PyErr_Occurred()) {
+        return -1;
+    }
+    if (at >= count) {
+        PyErr_SetString(PyExc_IndexError, "the walk found no object of this number");
+        return -1;
+    }
+    *found = at;
+    return 0;
+}
+
+static PyObject *chain_from(const Walk *walk, uint32_t at) {
+    PyObject *chain = PyList_New(0);
+    while (chain != NULL && at != NOBODY) {
+        PyObject *address = PyLong_FromUnsignedLongLong(AT(walk->address, uint64_t, at));
+        if (address == NULL || PyList_Append(chain, address) < 0) {
+            Py_CLEAR(chain);
+        }
+        Py_XDECREF(address);
+        at = AT(walk->parent, uint32_t, at);
+    }
+    if (chain != NULL && PyList_Reverse(chain) < 0) {
+        Py_CLEAR(chain);
+    }
+    return chain;
+}
+
+static PyObject *walk_chain(PyObject *self, PyObject *argument) {
+    size_t at;
+    return position(argument, ((Walk *)self)->position.used, &at) < 0
+               ? NULL
+               : chain_from((Walk *)self, AT(((Walk *)self)->position, uint32_t, at));
+}
+
+static PyObject *walk_way(PyObject *self, PyObject *argument) {
+    size_t at;
+    return position(argument, ((Walk *)self)->address.used, &at) < 0 ? NULL : chain_from((Walk *)self, (uint32_t)at);
+}
+
+static PyObject *walk_container(PyObject *self, PyObject *argument) {
+    Walk *walk = (Walk *)self;
+    size_t at;
+    if (position(argument, walk->position.used, &at) < 0) {
+        return NULL;
+    }
+    uint32_t object = AT(walk->position, uint32_t, at), parent = AT(walk->parent, uint32_t, object);
+    return Py_BuildValue("KKOK", AT(walk->address, uint64_t, object), AT(walk->length, uint64_t, at),
+                         AT(walk->kinds.kinds, Kind, AT(walk->type, uint32_t, object) & KIND_MASK).type,
+                         parent == NOBODY ? (uint64_t)0 : AT(walk->address, uint64_t, parent));
+}
+
+static PyObject *walk_object(PyObject *self, PyObject *argument) {
+    Walk *walk = (Walk *)self;
+    size_t at;
+    if (position(argument, walk->address.used, &at) < 0) {
+        return NULL;
+    }
+    uint32_t parent = AT(walk->parent, uint32_t, at);
+    return Py_BuildValue("KOLII", AT(walk->address, uint64_t, at),
+                         AT(walk->kinds.kinds, Kind, AT(walk->type, uint32_t, at) & KIND_MASK).type,
+                         parent == NOBODY ? (long long)-1 : (long long)parent, AT(walk->size, uint32_t, at),
+                         AT(walk->group, uint32_t, at));
+}
+
+static PyObject *number(size_t value) { return PyLong_FromSize_t(value); }
+
+static PyObject *get_objects(PyObject *self, void *unused) {
+    (void)unused;
+    return number(((Walk *)self)->address.used);
+}
+
+static PyObject *get_containers(PyObject *self, void *unused) {
+    (void)unused;
+    return number(((Walk *)self)->position.used);
+}
+
+static PyObject *get_groups(PyObject *self, void *unused) {
+    (void)unused;
+    return number(((Walk *)self)->groups.groups.used);
+}
+
+static PyObject *get_nbytes(PyObject *self, void *unused) {
+    (void)unused;
+    const Walk *walk = (Walk *)self;
+    const Column *columns[] = {&walk->address,       &walk->parent,      &walk->type,
+                               &walk->size,          &walk->group,       &walk->late,
+                               &walk->position,      &walk->length,      &walk->statics,
+                               &walk->index.slots,   &walk->groups.keys, &walk->groups.groups,
+                               &walk->kinds.kinds,   &walk->dropped,     &walk->groups.index.slots,
+                               &walk->kinds.addresses};
+    size_t bytes = 0;
+    for (size_t at = 0; at < sizeof columns / sizeof *columns; at++) {
+        bytes += columns[at]->used * columns[at]->width;
+    }
+    return number(bytes);
+}
+
+static PyObject *get_counts(PyObject *self, void *unused) {
+    (void)unused;
+    const Walk *walk = (Walk *)self;
+    return Py_BuildValue("{s:i,s:n,s:n,s:n,s:n}", "rings", walk->rings_known, "frozen", (Py_ssize_t)walk->frozen_seen,
+                         "unrooted", (Py_ssize_t)walk->unrooted, "reused", (Py_ssize_t)walk->reused, "changed",
+                         (Py_ssize_t)walk->changed);
+}
+
+static PyMethodDef methods[] = {
+    {"advance", walk_advance_py, METH_O, "Walk on for so many milliseconds (0: to the end); True when done."},
+    {"close", walk_close, METH_NOARGS, "Give all memory and references back."},
+    {"chain", walk_chain, METH_O, "Addresses from the root down to a container."},
+    {"way", walk_way, METH_O, "Addresses from the root down to an object."},
+    {"container", walk_container, METH_O, "Address, length, type and owner's address of a container."},
+    {"object", walk_object, METH_O, "Address, type, parent, shallow size and group of an object."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef getset[] = {
+    {"objects", get_objects, NULL, "Objects that were seen.", NULL},
+    {"containers", get_containers, NULL, "Containers among them.", NULL},
+    {"groups", get_groups, NULL, "Groups that they fall into.", NULL},
+    {"nbytes", get_nbytes, NULL, "Bytes of the tables.", NULL},
+    {"counts", get_counts, NULL, "What the walk met on the way.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "One walk of the object graph."}, {Py_tp_new, walk_new},   {Py_tp_dealloc, walk_dealloc},
+    {Py_tp_methods, methods},                     {Py_tp_getset, getset}, {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "vllm_soak.heap._heap.Walk", .basicsize = sizeof(Walk), .flags = Py_TPFLAGS_DEFAULT, .slots = slots};
+
+PyObject *make_walk_type(void) {
+    PyObject *type = PyType_FromSpec(&spec);
+    walk_type = (PyTypeObject *)type;
+    return type;
+}
