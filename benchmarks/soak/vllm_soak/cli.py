@@ -86,6 +86,30 @@ def releases(
     return survey(list(versions), driver, result_dir, num_prompts, console)
 
 
+@app.command
+def locate(
+    *,
+    pid: int | None = None,
+    socket: Path | None = None,
+    rounds: int = 5,
+    interval: float = 10.0,
+    max_rounds: int = 15,
+) -> int:
+    """Watch a running Python process that carries the probe, and name what grows in it.
+
+    Args:
+        pid: The process.
+        socket: Its probe's socket, where that is not in a usual folder.
+        rounds: Windows of time that are compared.
+        interval: Seconds of a window.
+        max_rounds: Windows at most, when it is not clear after `rounds`.
+    """
+    from vllm_soak.locate.attach import Windows
+    from vllm_soak.locate.attach import locate as watch
+
+    return watch(pid, socket, Windows(rounds, interval, max_rounds), console)
+
+
 @env_app.command
 def create(engine: str, *, driver: Driver = "inproc") -> int:
     """Make the environment of an engine release.

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from vllm_soak.probe.role import role
@@ -18,8 +20,13 @@ def test_the_host_says_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VLLM_SOAK_ROLE")
     monkeypatch.setattr("sys.argv", ["vllm", "serve", "model"])
     assert role() == "APIServer"
-    monkeypatch.setattr("sys.argv", ["script.py"])
+    monkeypatch.setattr("sys.argv", ["folder/script.py"])
+    monkeypatch.setitem(sys.modules, "vllm", ModuleType("vllm"))
     assert role() == "LLM"
+    monkeypatch.delitem(sys.modules, "vllm")
+    assert role() == "script.py"
+    monkeypatch.setattr("sys.argv", ["-c"])
+    assert role() == "Python"
 
 
 def test_a_child_is_called_what_the_engine_called_it(target: Callable[..., subprocess.Popen[str]]) -> None:

@@ -154,7 +154,7 @@ def test_arming_twice_gives_one_probe_and_leaving_removes_its_socket(
     path, same, threads = process.stdout.readline().split()
     assert (same, threads) == ("True", "1")
     assert stat.S_IMODE((tmp_path / "probe").stat().st_mode) == 0o700
-    assert ProbeClient(path).ping()["process"] == "LLM"
+    assert ProbeClient(path).ping()["process"] == "Python"
     process.communicate("\n")
     assert process.returncode == 0
     assert list((tmp_path / "probe").iterdir()) == []

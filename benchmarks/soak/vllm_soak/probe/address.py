@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 VARIABLE = "VLLM_SOAK_PROBE"
 # `sockaddr_un.sun_path` holds 108 bytes on Linux and 104 elsewhere, its final zero included.
@@ -20,14 +20,17 @@ _LONGEST = 107 if sys.platform == "linux" else 103
 PRIVATE = 0o700
 
 
-def probe_folder() -> Path | None:
+def probe_folder(default: str = "0") -> Path | None:
     """The folder that the environment asks for, made if need be; None when no probe is wanted.
+
+    Args:
+        default: What holds where the environment says nothing.
 
     Raises:
         OSError: The folder cannot be made.
         PermissionError: The default folder belongs to another user, or others may enter it.
     """
-    wanted = os.environ.get(VARIABLE, "0")
+    wanted = os.environ.get(VARIABLE, default)
     if wanted in {"", "0"}:
         return None
     if wanted != "1":
@@ -67,9 +70,15 @@ def remove_stale(folder: Path) -> None:
                 path.unlink()
 
 
+def default_folders(environment: Mapping[str, str], user: int) -> list[Path]:
+    """Where a user's probe listens by default, given an environment: the first is the one that is used."""
+    runtime, scratch = environment.get("XDG_RUNTIME_DIR"), environment.get("TMPDIR")
+    in_runtime = [Path(runtime) / "vllm-soak"] if runtime else []
+    return [*in_runtime, Path(scratch or tempfile.gettempdir()) / f"vllm-soak-{user}"]
+
+
 def _default_folder() -> Path:
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    folder = Path(runtime) / "vllm-soak" if runtime else Path(tempfile.gettempdir()) / f"vllm-soak-{os.getuid()}"
+    folder = default_folders(os.environ, os.getuid())[0]
     folder.mkdir(mode=PRIVATE, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+from pathlib import Path
 
 VARIABLE = "VLLM_SOAK_ROLE"
 _SERVERS = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.cli.serve")
@@ -15,11 +16,23 @@ def role() -> str:
     """`EngineCore`, `Worker...`, `APIServer`, `LLM`, or what the process that hosts the engine calls itself.
 
     A child is called what the engine called it; the variable speaks for the outermost process only,
-    since every child inherits it.
+    since every child inherits it. A process without an engine is called by its script.
     """
     if multiprocessing.parent_process() is not None:
         return multiprocessing.current_process().name
-    return os.environ.get(VARIABLE) or ("APIServer" if _is_server() else "LLM")
+    return os.environ.get(VARIABLE) or _outermost()
+
+
+def _outermost() -> str:
+    if _is_server():
+        return "APIServer"
+    return "LLM" if "vllm" in sys.modules else _script()
+
+
+def _script() -> str:
+    """Name of the script; `Python` where there is none (`-c`, an interactive session)."""
+    name = Path(sys.argv[0]).name if sys.argv else ""
+    return name if name.endswith(".py") else "Python"
 
 
 def _is_server() -> bool:

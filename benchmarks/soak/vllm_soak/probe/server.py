@@ -89,10 +89,13 @@ class Server:
         return json.dumps(answer).encode() + b"\n"
 
 
-def arm() -> Path | None:
+def arm(default: str = "0") -> Path | None:
     """Start this process's probe if `VLLM_SOAK_PROBE` asks for one, once; never raises.
 
     A forked child gets a socket of its own; a spawned one is armed by the plugin.
+
+    Args:
+        default: What holds where that variable is not set.
 
     Returns:
         The socket, or None when no probe is wanted or none could be started.
@@ -100,7 +103,7 @@ def arm() -> Path | None:
     with contextlib.suppress(Exception):
         if _armed and _armed[0].pid == os.getpid():
             return _armed[0].path
-        return _start()
+        return _start(default)
     return None
 
 
@@ -122,8 +125,8 @@ def is_same_user(client: socket.socket) -> bool:
 _armed: list[Server] = []
 
 
-def _start() -> Path | None:
-    folder = probe_folder()
+def _start(default: str) -> Path | None:
+    folder = probe_folder(default)
     if folder is None:
         return None
     remove_stale(folder)
@@ -160,8 +163,9 @@ def _rearm() -> None:
     """In a forked child: the parent's thread is not here, its socket is."""
     with contextlib.suppress(Exception):
         if _armed:
+            folder = _armed[0].path.parent
             disarm()
-            _start()
+            _start(str(folder))
 
 
 _registered: list[bool] = []

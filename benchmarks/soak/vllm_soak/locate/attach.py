@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`vllm-soak locate`: what grows in a running process that carries the probe.
+
+The load is not ours, so a round is a window of time, and growth is counted by the second.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from vllm_soak.errors import EngineError, ExitCode, UsageError
+from vllm_soak.locate.grown import Grown
+from vllm_soak.locate.journal import Journal
+from vllm_soak.locate.socket_of_pid import find_socket
+from vllm_soak.probe.client import ProbeClient
+from vllm_soak.report.printable import printable
+from vllm_soak.verdict.growth import FEWEST_ROUNDS
+from vllm_soak.verdict.judge import exit_code
+from vllm_soak.verdict.outcome import Outcome, ProcessVerdict
+
+# Work in a window is its length, in hundredths of a second: fine enough for windows of a second.
+PER_SECOND = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How long to look.
+
+    Args:
+        rounds: Windows that are compared, at least.
+        interval: Seconds of a window.
+        max_rounds: Windows at most, when the answer is not clear after `rounds`.
+    """
+
+    rounds: int = 5
+    interval: float = 10.0
+    max_rounds: int = 15
+
+    def check(self) -> None:
+        """Refuse what cannot lead to an answer.
+
+        Raises:
+            UsageError: A value is out of range.
+        """
+        if self.rounds < FEWEST_ROUNDS:
+            raise UsageError(f"--rounds {self.rounds} is too few for a trend", f"use {FEWEST_ROUNDS} or more")
+        if self.interval < 0.1:
+            raise UsageError(f"--interval {self.interval:g} is too short", "use 0.1 seconds or more")
+
+
+@dataclass(slots=True)
+class Located:
+    """What was found in a process, and what is said of it."""
+
+    verdict: ProcessVerdict
+    grown: list[Grown] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0 nothing, 1 a leak, 2 inconclusive."""
+        return exit_code(self.verdict.outcome)
+
+
+class Observer:
+    """Watches one process over its probe.
+
+    Args:
+        probe: The probe's client.
+        windows: How long to look.
+        console: Where progress is printed.
+
+    Raises:
+        EngineError: The process does not answer; so for every method.
+    """
+
+    def __init__(self, probe: ProbeClient, windows: Windows, console: Console) -> None:
+        who = probe.ping()
+        self.journal = Journal(who["process"], who["pid"])
+        self._probe = probe
+        self._windows = windows
+        self._console = console
+        self._since = time.monotonic()
+        self._say(f"{printable(who['process'])} (pid {who['pid']}), Python {printable(who['python'])}")
+
+    def watch(self) -> None:
+        """Take a baseline, then a census after every window, until the answer is clear."""
+        self._look(baseline=True)
+        windows = self._windows
+        last = 1 + max(windows.rounds, windows.max_rounds)
+        for index in range(1, last + 1):
+            if index > 1 + windows.rounds and self.located().verdict.outcome is not Outcome.INCONCLUSIVE:
+                return
+            time.sleep(windows.interval)
+            self._look(baseline=False)
+
+    def located(self) -> Located:
+        """Judge what was seen so far."""
+        verdict = self.journal.verdict()
+        return Located(verdict, [Grown(one, "second", PER_SECOND) for one in verdict.suspects])
+
+    def _look(self, *, baseline: bool) -> None:
+        answer = self._probe.census(baseline=baseline)
+        now = time.monotonic()
+        seconds, self._since = now - self._since, now
+        index = len(self.journal.arm.rounds)
+        work = 0 if baseline else max(1, round(seconds * PER_SECOND))
+        # The first window is where the censuses' series begin: what comes after it is measured.
+        self.journal.add(answer, work=work, seconds=seconds, measured=index > 1, values=None)
+        self._say(self._progress(answer, index))
+
+    def _progress(self, answer: dict[str, object], index: int) -> str:
+        cut = f"; {printable(answer['partial'])}" if answer["partial"] else ""
+        what = (
+            f"window {index - 1} of {self._windows.rounds}" if index > 1 else ("first window" if index else "baseline")
+        )
+        return f"  {what}: {answer['objects']:,} objects walked in {answer['seconds']:.2f} s{cut}"
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def locate(pid: int | None, socket: Path | None, windows: Windows, console: Console) -> int:
+    """Watch a process, print what grows in it, and return the exit code.
+
+    Args:
+        pid: The process.
+        socket: Its probe's socket, instead of a pid.
+        windows: How long to look.
+        console: Where to print.
+
+    Raises:
+        UsageError: Neither or both of pid and socket are given, or there is no probe.
+        EngineError: The process ended or hangs.
+    """
+    windows.check()
+    observer = Observer(connected(probe_socket(pid, socket)), windows, console)
+    with suppress(KeyboardInterrupt):  # what was seen until then is still an answer
+        observer.watch()
+    found = observer.located()
+    show(found, console)
+    return found.exit_code
+
+
+def connected(path: Path) -> ProbeClient:
+    """A client of the probe behind a socket.
+
+    Raises:
+        UsageError: Nobody answers there.
+    """
+    probe = ProbeClient(path)
+    try:
+        probe.ping()
+    except EngineError as silent:
+        raise UsageError(f"no probe answers at {path}", "see that the process is alive and not stopped") from silent
+    return probe
+
+
+def probe_socket(pid: int | None, socket: Path | None) -> Path:
+    """The socket to ask.
+
+    Raises:
+        UsageError: It cannot be told, or is not there.
+    """
+    if (pid is None) == (socket is None):
+        raise UsageError("locate needs one process", "give either --pid or --socket")
+    if socket is None:
+        return find_socket(pid or 0)
+    if not socket.is_socket():
+        raise UsageError(f"{socket} is not a probe's socket", "give the path of a running process's PID.sock, or --pid")
+    return socket
+
+
+def show(found: Located, console: Console) -> None:
+    """Print ladders, then the answer."""
+    verdict = found.verdict
+    lines = [f"\n{one}" for one in found.grown]
+    lines += [f"\n{verdict.outcome.value.upper()}  {printable(verdict.reason)}"]
+    if verdict.outcome is Outcome.INCONCLUSIVE and verdict.settle:
+        lines.append(f"to settle it: {printable(verdict.settle)}")
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)

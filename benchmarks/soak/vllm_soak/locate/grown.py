@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One thing that grew, and how it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vllm_soak.report.ladder import defect, rungs
+from vllm_soak.report.number import rate, small_size
+from vllm_soak.report.printable import printable
+from vllm_soak.verdict.outcome import Outcome, Suspect
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A container, or a population of objects, that grew.
+
+    `str()` of it is the ladder from the root of the process down to what grew.
+
+    Args:
+        suspect: What the rules said of it.
+        unit: What growth is counted by: `round` or `second`.
+        work_per_unit: Pieces of work in a unit.
+    """
+
+    suspect: Suspect
+    unit: str = "round"
+    work_per_unit: float = 1.0
+
+    @property
+    def path(self) -> str:
+        """For example `service.sessions["main"].history`."""
+        return self.suspect.path
+
+    @property
+    def template(self) -> str:
+        """The path with indices as `[i]` and keys as `[*]`: the same from run to run."""
+        return self.suspect.template
+
+    @property
+    def type(self) -> str:
+        """Short name of the type."""
+        return self.suspect.type
+
+    @property
+    def growth(self) -> list[int]:
+        """Entries added in each measured round."""
+        return self.suspect.growth
+
+    @property
+    def outcome(self) -> Outcome:
+        """`leak`, `bounded` or `inconclusive`; compares equal to these strings."""
+        return self.suspect.outcome
+
+    @property
+    def reason(self) -> str:
+        """What the rule that decided saw, in one sentence without a full stop."""
+        return self.suspect.reason
+
+    @property
+    def per_unit(self) -> float:
+        """Entries added per round (or second)."""
+        return self.suspect.per_request * self.work_per_unit
+
+    @property
+    def bytes_per_unit(self) -> float:
+        """Bytes added per round (or second)."""
+        return self.per_unit * self.suspect.bytes_per_entry
+
+    def __str__(self) -> str:
+        suspect, unit = self.suspect, self.unit
+        head = (
+            f"{self.outcome.value.upper()}  {rate(self.per_unit)} objects/{unit}   "
+            f"{rate(self.bytes_per_unit)} B/{unit}   {small_size(suspect.bytes_per_entry)}/object"
+        )
+        known = [f"  {'   '.join(defect(suspect))}"] if suspect.known_defect else []
+        return "\n".join([head, *(line.text for line in rungs(suspect, None)), *known, f"  {printable(self.reason)}"])

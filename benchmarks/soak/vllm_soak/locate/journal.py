@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rounds and censuses of one process, kept as the arm that the verdict's rules read."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+from vllm_soak.errors import UsageError
+from vllm_soak.store.record import MEASURED, WARM_UP, Arm, Census, Population, Round, Sample, Step
+from vllm_soak.verdict.outcome import ProcessVerdict
+
+ARM = "locate"
+_COLUMNS = {field.name for field in fields(Population)}
+_COUNTS = ("objects", "containers", "seconds", "walker", "partial")
+
+
+class Journal:
+    """What was seen of one process, round by round.
+
+    Args:
+        process: Name of the process in the verdict.
+        pid: Its process id.
+
+    Attributes:
+        arm: The rounds, as a run's store would hold them.
+        grown: Entries that each container of the last census gained since the one before, by path.
+    """
+
+    def __init__(self, process: str, pid: int) -> None:
+        self.process = process
+        self.pid = pid
+        self.arm = Arm(ARM)
+        self.grown: dict[str, int] = {}
+
+    @property
+    def work(self) -> int:
+        """Pieces of work done so far."""
+        return self.arm.rounds[-1].total_requests if self.arm.rounds else 0
+
+    def add(
+        self, answer: dict[str, Any], *, work: int, seconds: float, measured: bool, values: dict[str, float] | None
+    ) -> None:
+        """Record a round.
+
+        Args:
+            answer: What the census after the round answered.
+            work: Pieces of work in the round.
+            seconds: How long they took.
+            measured: Whether the round counts, or is warm-up.
+            values: What was sampled after the round, as in `store.record.Sample`.
+        """
+        index, total = len(self.arm.rounds), self.work + work
+        phase = MEASURED if measured else WARM_UP
+        self.arm.rounds.append(Round(ARM, index, phase, work, total, seconds))
+        self.arm.samples.append(Sample(ARM, self.process, self.pid, phase, index, total, seconds, values or {}))
+        counts = {key: answer[key] for key in _COUNTS}
+        self.arm.censuses.append(Census(ARM, self.process, index, total, **counts))
+        where = {"arm": ARM, "process": self.process, "round": index, "requests": total}
+        self.arm.populations.extend(_population(row, where) for row in answer["populations"])
+        self.grown = {row["path"]: row["grown"] for row in answer["populations"] if row.get("grown") is not None}
+
+    def verdict(self) -> ProcessVerdict:
+        """Judge by the rules of `docs/verdict.md`.
+
+        Raises:
+            UsageError: numpy or scipy, which the rules need, cannot be imported.
+        """
+        try:
+            from vllm_soak.verdict.process import judge_process
+        except ImportError as lacking:
+            cause = f"growth was measured, but cannot be judged without {lacking.name}"
+            raise UsageError(cause, "install vllm-soak with its dependencies, or numpy and scipy") from lacking
+        return judge_process(self.arm, self.process)
+
+    def last_rows(self) -> list[Population]:
+        """Rows of the last census."""
+        return [row for row in self.arm.populations if row.round == len(self.arm.rounds) - 1]
+
+
+def _population(row: dict[str, Any], where: dict[str, Any]) -> Population:
+    """A census's row as the store's; a newer census may say more than the store keeps."""
+    kept = {name: value for name, value in (row | where).items() if name in _COLUMNS}
+    found = Population(**kept)
+    return replace(found, steps=[Step(**step) for step in row.get("steps", [])])

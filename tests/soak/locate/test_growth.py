@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import vllm_soak
+from vllm_soak.errors import UsageError
+
+PACKAGE = Path(vllm_soak.__file__).parents[1]
+
+
+class Service:
+    def __init__(self) -> None:
+        self.history: list[object] = []
+        self.table: dict[int, int] = {}
+        self.words: set[int] = set()
+        self.done = 0
+
+    def leak(self) -> None:
+        self.history.append(object())
+
+    def fill(self) -> None:
+        self.table[len(self.table) % 45] = 1
+
+    def read(self) -> None:
+        self.done += 1
+        self.words.add(int(100 * math.log(self.done)))
+
+    def slow_down(self) -> None:
+        """One more at each of the first hundred calls, then one at every second, then no more."""
+        self.done += 1
+        if self.done < 100 or (self.done < 180 and self.done % 2):
+            self.history.append(1)
+
+
+def test_a_leak_is_named_with_what_each_round_added() -> None:
+    service = Service()
+    growth = vllm_soak.growth().run(service.leak)
+    (leak,) = growth.leaks
+    assert leak.path == "service.history"
+    assert (leak.type, leak.outcome, leak.growth) == ("list", "leak", [10] * 5)
+    assert leak.per_unit == 10
+    assert 8 <= leak.bytes_per_unit / 10 <= 40
+    assert "grew in each of 5 rounds" in leak.reason
+    assert growth.verdict.outcome == "leak"
+
+
+def test_the_text_of_a_suspect_is_its_ladder() -> None:
+    service = Service()
+    lines = str(vllm_soak.growth().run(service.leak).leaks[0]).splitlines()
+    assert lines[0].startswith("LEAK  +10.0 objects/round")
+    assert lines[1:4] == [
+        "  └─ service: Service",
+        "     └─ history: list      70 items (+10 in each of 5 rounds)",
+        "        ~~~~~~~",
+    ]
+
+
+def test_what_meets_its_bound_is_no_leak() -> None:
+    service = Service()
+    growth = vllm_soak.growth().run(service.fill)
+    assert not growth.leaks
+    assert [(one.path, one.outcome) for one in growth.suspects] == [("service.table", "bounded")]
+
+
+def test_an_unclear_answer_takes_more_rounds() -> None:
+    service = Service()
+    growth = vllm_soak.growth().run(service.slow_down, rounds=8, repeat=10, max_rounds=30)
+    assert len(growth.arm.rounds) > 2 + 8
+    assert {one.path: one.outcome for one in growth.suspects}["service.history"] == "bounded"
+
+
+def test_what_stays_unclear_ends_at_the_most_rounds() -> None:
+    service = Service()
+    growth = vllm_soak.growth().run(service.read, rounds=3, repeat=20, max_rounds=4)
+    assert len(growth.arm.rounds) == 2 + 4
+    assert [one.outcome for one in growth.suspects] == ["inconclusive"]
+
+
+def test_rounds_can_be_driven_by_the_caller() -> None:
+    service = Service()
+    growth = vllm_soak.growth(warm_up=1)
+    for _ in growth.rounds(4):
+        for _ in range(8):
+            service.leak()
+    assert [one.growth for one in growth.leaks] == [[8, 8, 8]]
+
+
+def test_rounds_of_unequal_size_are_compared_by_work() -> None:
+    service = Service()
+    growth = vllm_soak.growth()
+    for work in (10, 20, 40, 80, 160, 320):
+        for _ in range(work):
+            service.leak()
+        growth.round(work)
+    (leak,) = growth.leaks
+    assert leak.growth == [40, 80, 160, 320]
+    assert leak.per_unit == pytest.approx(105)
+
+
+def test_before_and_after_lists_what_grew_and_calls_nothing_a_leak() -> None:
+    service = Service()
+    with vllm_soak.growth() as growth:
+        for _ in range(300):
+            service.leak()
+    (found,) = [one for one in growth.suspects if one.path == "service.history"]
+    assert found.outcome == "inconclusive"
+    assert "repeated rounds" in found.reason
+    assert not growth.leaks
+    assert "service" in str(growth)
+
+
+def test_rounds_inside_of_the_block_are_judged() -> None:
+    service = Service()
+    with vllm_soak.growth() as growth:
+        growth.run(service.leak)
+    assert [one.path for one in growth.leaks] == ["service.history"]
+
+
+def test_nothing_is_said_of_work_that_failed() -> None:
+    growth = vllm_soak.growth()
+    with pytest.raises(ZeroDivisionError), growth:
+        _ = 1 / 0
+    assert growth.suspects == []
+    assert "nothing was compared yet" in str(growth)
+
+
+def test_calm_work_has_no_suspect() -> None:
+    growth = vllm_soak.growth().run(lambda: list(range(1000)))
+    assert growth.suspects == []
+    assert str(growth) == "nothing grew"
+
+
+def test_a_warm_up_of_no_round_is_refused() -> None:
+    with pytest.raises(UsageError, match="use 1 or more"):
+        vllm_soak.growth(warm_up=0)
+
+
+def bare(program: str) -> str:
+    """Run a program in an interpreter that has this package and the standard library only."""
+    program = f"import sys; sys.path.insert(0, {str(PACKAGE)!r})\n{program}"
+    done = subprocess.run([sys.executable, "-S", "-I", "-c", program], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_importing_the_package_loads_nothing_of_it() -> None:
+    assert bare("import vllm_soak; print([name for name in sys.modules if name.startswith('vllm_soak.')])") == "[]\n"
+
+
+def test_measuring_needs_the_standard_library_only() -> None:
+    said = bare(
+        "import vllm_soak\n"
+        "kept = []\n"
+        "growth = vllm_soak.growth().run(lambda: kept.append(1))\n"
+        "print(len(growth.arm.rounds))\n"
+        "try: growth.leaks\n"
+        "except vllm_soak.errors.UsageError as lacking: print(lacking)\n"
+    )
+    assert said.splitlines() == [
+        "7",
+        "growth was measured, but cannot be judged without numpy: "
+        "install vllm-soak with its dependencies, or numpy and scipy.",
+    ]

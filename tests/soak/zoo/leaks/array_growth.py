@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An array of numbers."""
+
+from __future__ import annotations
+
+from array import array
+
+PATH = "array_growth.SERVICE.samples"
+NEEDS = "sizes"
+
+
+class Service:
+    def __init__(self) -> None:
+        self.samples = array("d")
+
+
+SERVICE = Service()
+
+
+def step() -> None:
+    SERVICE.samples.extend([0.0] * 100)

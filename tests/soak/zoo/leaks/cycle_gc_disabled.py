@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cycles that pile up since the collector is off: freed by the collection after each round."""
+
+from __future__ import annotations
+
+import gc
+
+PATH = ""
+OUTCOME = "gc-deferred"
+
+gc.disable()
+
+
+class Node:
+    def __init__(self) -> None:
+        self.block = bytearray(100_000)
+        self.itself = self
+
+
+def step() -> None:
+    Node()

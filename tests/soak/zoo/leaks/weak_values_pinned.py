@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A WeakValueDictionary whose values a list keeps alive."""
+
+from __future__ import annotations
+
+import weakref
+
+PATH = ("weak_values_pinned.PINNED", "weak_values_pinned.SESSIONS.data")
+
+
+class Session:
+    pass
+
+
+SESSIONS: weakref.WeakValueDictionary[int, Session] = weakref.WeakValueDictionary()
+PINNED: list[Session] = []
+
+
+def step() -> None:
+    session = Session()
+    SESSIONS[len(PINNED)] = session
+    PINNED.append(session)
