@@ -7,7 +7,6 @@ import contextlib
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 from vllm_soak.engines.load import Engine, Finished
 
@@ -76,8 +75,17 @@ class Peak:
         return status(self.pid)["VmHWM"] - self.before if self.known else None
 
 
-def timed(action: Any, *arguments: Any) -> tuple[Any, float]:
-    """An action's result and its seconds."""
-    began = time.perf_counter()
-    result = action(*arguments)
-    return result, time.perf_counter() - began
+class Stopwatch:
+    """Seconds and CPU seconds of this process since it was made: on a busy machine the second is the one to compare."""
+
+    def __init__(self) -> None:
+        self._seconds, self._cpu = time.perf_counter(), time.process_time()
+
+    def read(self) -> dict[str, float]:
+        """Both, so far."""
+        return {"seconds": time.perf_counter() - self._seconds, "cpu": time.process_time() - self._cpu}
+
+
+def added(one: dict[str, float], other: dict[str, float]) -> dict[str, float]:
+    """The sum of two readings of a stopwatch."""
+    return {unit: one[unit] + other[unit] for unit in one}

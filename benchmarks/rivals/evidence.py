@@ -26,11 +26,11 @@ class Reading:
 
     Args:
         lines: Its findings as it words them, the most suspicious first.
-        stop: Seconds that the engine stood still for it, where the adapter knows better than the clock.
+        stop: Seconds that the engine stood still for it, where the adapter knows better than the session.
     """
 
     lines: list[str] = field(default_factory=list)
-    stop: float | None = None
+    stop: dict[str, float] | None = None
 
 
 def leaking_lines() -> list[int]:

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import importlib
-import time
 from pathlib import Path
 from typing import Any
 
 from rivals.adapter import Adapter
+from rivals.clock import Stopwatch, added
 from rivals.evidence import Reading
 from rivals.memray_records import leaked
 
@@ -42,13 +42,13 @@ class MemrayTracker(Adapter):
 
     def read(self, requests: int) -> Reading:  # noqa: ARG002 - this tool does not count
         """Close the capture, read it (any process can), and open the next one."""
-        began = time.perf_counter()
+        watch = Stopwatch()
         self.stop()
-        closed = time.perf_counter() - began
+        closed = watch.read()
         lines = leaked(self.capture)
-        began = time.perf_counter()
+        watch = Stopwatch()
         self.start()
-        return Reading(lines, closed + time.perf_counter() - began)
+        return Reading(lines, added(closed, watch.read()))
 
     def facts(self) -> dict[str, Any]:
         """The largest capture, in bytes."""

@@ -22,11 +22,13 @@ def draw(rows: list[dict[str, Any]], path: Path, title: str) -> Path:
 
     figure, axes = plt.subplots(figsize=(9, 5.5))
     for row in rows:
-        if row["throughput"] and row["stop"] is not None and row["full"]:
+        if row["throughput"] and stop_of(row) is not None and row["full"]:
             mark(axes, row)
     for what, (colour, shape) in MARKS.items():
         axes.plot([], [], shape, color=colour, label=f"names {what if what == NOTHING else 'the ' + what}")
-    axes.set(xscale="log", xlabel="longest stop of the engine, seconds", title=title)
+    axes.set(
+        xscale="log", xlabel="longest stop of the engine, CPU seconds; beside load, seconds between steps", title=title
+    )
     axes.set(ylabel="throughput with the tool on / off, by CPU time", ylim=(0, 1.3), xlim=(LEAST_STOP / 2, 30))
     axes.legend(loc="lower left")
     figure.savefig(path, dpi=120, bbox_inches="tight")
@@ -34,10 +36,17 @@ def draw(rows: list[dict[str, Any]], path: Path, title: str) -> Path:
     return path
 
 
+def stop_of(row: dict[str, Any]) -> float | None:
+    """The longest stop, or the longest time between two steps of what works beside the engine."""
+    if row.get("gap") is not None:
+        return float(row["gap"])
+    return None if row["stop"] is None else float(row["stop"]["cpu"])
+
+
 def mark(axes: Any, row: dict[str, Any]) -> None:
     """One tool."""
     colour, shape = MARKS[row["full"]["named"]]
-    cpu, at = row["throughput"]["cpu"], max(row["stop"], LEAST_STOP)
+    cpu, at = row["throughput"]["cpu"], max(stop_of(row) or 0.0, LEAST_STOP)
     axes.vlines(at, cpu["low"], cpu["high"], color=colour, lw=1)
     axes.plot([at], [cpu["median"]], shape, color=colour, ms=9 if row["ours"] else 6)
     axes.annotate(row["title"], (at, cpu["median"]), rotation=25, fontsize=8, xytext=(4, 4), textcoords="offset points")

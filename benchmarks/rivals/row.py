@@ -11,6 +11,9 @@ from rivals.session import FILLING, FULL, OFF, ON
 from rivals.verdict import judged
 from vllm_soak.verdict.compare import median_interval
 
+# A baseline and something to compare with it.
+FEWEST_RECORDS = 2
+
 
 def row_of(name: str, tool: Tool, raw: dict[str, Any]) -> dict[str, Any]:
     """One row; what was not measured is None."""
@@ -34,14 +37,18 @@ def row_of(name: str, tool: Tool, raw: dict[str, Any]) -> dict[str, Any]:
         "extra_bytes": beyond(full, control),
     }
     if beside:
-        found["stop"], found["stop_control"] = longest(beside, ON), longest(beside, OFF)
+        found["gap"], found["gap_control"] = longest(beside, ON), longest(beside, OFF)
+        found["reading"] = max(full.get("costs", []), key=lambda one: one["cpu"], default=None)
     return found
 
 
 def spoken(tool: Tool, result: dict[str, Any]) -> dict[str, Any]:
     """vllm-soak's verdict over the records of a phase; nothing for tools that rank their findings themselves."""
     records = result.get("records") or []
-    return judged(records) if tool.ours and len(records) > 1 else {}
+    if not tool.ours or len(records) < FEWEST_RECORDS:
+        return {}
+    costs = [{unit: reading[unit] for unit in ("seconds", "cpu")} for reading in result["readings"]]
+    return judged(records) | {"costs": costs}
 
 
 def naming(phase: dict[str, Any]) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rivals.adapter import Adapter
-from rivals.clock import Peak, StepClock, cpu_seconds, timed
+from rivals.clock import Peak, StepClock, Stopwatch, cpu_seconds
 from rivals.evidence import IN_A_ROW, best, conclusive, leaking_lines, place
 from vllm_soak.engines.load import Load, LoadOrder
 from vllm_soak.workloads.workload import make_workload
@@ -45,7 +45,7 @@ class Session:
         self.workload = make_workload({"input_len": plan["input_len"]}, engine.vocab_size)
         self.lines = leaking_lines()
         self.requests = 0
-        self.stops: list[float] = []
+        self.stops: list[dict[str, float]] = []
         self.found: dict[str, Any] = {"phases": {}, "failures": {}}
 
     def run(self) -> None:
@@ -62,7 +62,7 @@ class Session:
         ):
             self.guarded(name, phase)
             self.found["facts"] = self.adapter.facts()
-            self.found["longest_stop"] = max(self.stops, default=None)
+            self.found["longest_stop"] = max(self.stops, key=lambda stop: stop["cpu"], default=None)
             self.write()
         self.found["load_average"].append(os.getloadavg()[0])
         self.write()
@@ -123,20 +123,23 @@ class Session:
 
     def reading(self, requests: int) -> dict[str, Any]:
         """One reading, judged."""
-        seen, seconds = timed(self.adapter.read, requests)
+        watch = Stopwatch()
+        seen = self.adapter.read(requests)
+        cost = watch.read()
         if not self.adapter.beside:
-            self.stops.append(seconds if seen.stop is None else seen.stop)
+            self.stops.append(seen.stop or cost)
         what, rank = place(seen.lines, self.lines)
         top = [line[:KEPT_WIDTH] for line in seen.lines[:KEPT_LINES]]
         own = seen.lines[rank - 1][-KEPT_WIDTH:] if rank else ""
         row = {"requests": requests, "named": what, "rank": rank, "findings": len(seen.lines), "top": top, "own": own}
-        return row | {"seconds": seconds}
+        return row | cost
 
     def stopped(self, action: Callable[[], None]) -> None:
         """Do something for which the engine waits."""
-        seconds = timed(action)[1]
+        watch = Stopwatch()
+        action()
         if not self.adapter.beside:
-            self.stops.append(seconds)
+            self.stops.append(watch.read())
 
     def throughput(self) -> None:
         """Blocks with the tool on and off, in pairs; a tool that only reads holds its baseline meanwhile."""

@@ -18,6 +18,9 @@ HEAD = (
     "EngineCore child",
 )
 
+# Seconds; less is lost in a batch.
+NOTICEABLE = 0.01
+
 
 def markdown(rows: list[dict[str, Any]]) -> str:
     """The whole table."""
@@ -36,7 +39,7 @@ def cells(row: dict[str, Any]) -> list[str]:
         requests_text(row["full"]),
         ratio_text(row["throughput"]),
         ratio_text(row["control"]),
-        ratio_text(row["beside"]) if row["beside"] else "stopped" if (row["stop"] or 0) > 0.01 else "1.0",
+        ratio_text(row["beside"]) if row["beside"] else reading_text(row["stop"]),
         stop_text(row),
         bytes_text(row["extra_bytes"]),
         row["child"],
@@ -76,12 +79,16 @@ def ratio_text(found: dict[str, Any] | None) -> str:
     return f"{cpu['median']:.2f} [{cpu['low']:.2f}-{cpu['high']:.2f}]"
 
 
+def reading_text(stop: dict[str, float] | None) -> str:
+    """Whether the engine serves while a tool reads that works on the engine's thread."""
+    return "-" if stop is None else "stopped" if stop["cpu"] > NOTICEABLE else "serves"
+
+
 def stop_text(row: dict[str, Any]) -> str:
-    """The longest stop; beside its control where the tool works beside the engine."""
-    if row["stop"] is None:
-        return "-"
-    control = row.get("stop_control")
-    return seconds_text(row["stop"]) + (f" (without: {seconds_text(control)})" if control is not None else "")
+    """The longest stop in CPU seconds; for what works beside the engine the longest time between two steps."""
+    if row.get("gap") is not None:
+        return f"{seconds_text(row['gap'])} between steps (without: {seconds_text(row['gap_control'])})"
+    return "-" if row["stop"] is None else seconds_text(row["stop"]["cpu"])
 
 
 def seconds_text(seconds: float) -> str:

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 
 from rivals.adapter import Adapter
+from rivals.clock import Stopwatch
 from rivals.evidence import Reading
 
 SHOWN = 1000
@@ -24,9 +24,9 @@ class Tracemalloc(Adapter):
 
     def read(self, requests: int) -> Reading:  # noqa: ARG002 - this tool does not count
         """Lines that hold more than at the start; only the snapshot stops the engine."""
-        began = time.perf_counter()
+        watch = Stopwatch()
         now = tracemalloc.take_snapshot()
-        stop = time.perf_counter() - began
+        stop = watch.read()
         rows = [row for row in now.compare_to(self.before, "lineno") if row.size_diff > 0]
         rows.sort(key=lambda row: -row.size_diff)
         texts = [f"{row.traceback[-1].filename}:{row.traceback[-1].lineno}: +{row.size_diff} B" for row in rows[:SHOWN]]
