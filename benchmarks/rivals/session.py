@@ -23,6 +23,8 @@ FILLING, FULL = "filling", "full"
 ON, OFF = "on", "off"
 BLOCK_TOKENS = 16
 FEWEST_PAIRS = 3
+# Requests beyond those that the blocks would do for, to have the prefix cache full for certain.
+SURELY = 1.15
 KEPT_LINES, KEPT_WIDTH = 3, 300
 
 
@@ -90,8 +92,7 @@ class Session:
 
     def fill(self) -> None:
         """Serve until the prefix cache holds every block."""
-        each = self.plan["input_len"] // BLOCK_TOKENS
-        wanted = int(1.15 * self.plan["blocks"] / each)
+        wanted = int(SURELY * self.plan["blocks"] / (self.plan["input_len"] // BLOCK_TOKENS))
         if self.requests < wanted:
             self.load(wanted - self.requests)
 
@@ -103,7 +104,7 @@ class Session:
         peak = Peak(self.pid)
         self.stopped(self.adapter.start)
         try:
-            for _ in range(self.adapter.windows or self.plan["windows"]):
+            for _ in range(self.windows(phase, size)):
                 self.load(size)
                 readings.append(self.reading(self.requests - first))
                 late = len(readings) >= IN_A_ROW and time.monotonic() > until
@@ -116,6 +117,12 @@ class Session:
                 "extra_bytes": extra,
                 "records": list(self.adapter.records),
             }
+
+    def windows(self, phase: str, size: int) -> int:
+        """Windows at most; the cache must go on filling to the end of the last one of that phase."""
+        wanted = int(self.adapter.windows or self.plan["windows"])
+        room = (self.plan["blocks"] // (self.plan["input_len"] // BLOCK_TOKENS + 1) - self.requests) // size
+        return min(wanted, room) if phase == FILLING else wanted
 
     def named(self, readings: list[dict[str, Any]]) -> dict[str, Any]:
         """What a phase's readings come to."""
