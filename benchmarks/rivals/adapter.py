@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,9 @@ class Adapter:
     def off(self) -> None:
         """Undo `on`."""
 
-    def act(self) -> None:
-        """One reading beside the serving engine, for tools that can."""
+    def acts(self) -> dict[str, Callable[[], None]]:
+        """Ways to read once beside the serving engine, by the name of the phase; none for tools that stop it."""
+        return {}
 
     def facts(self) -> dict[str, Any]:
         """What else a report should know."""

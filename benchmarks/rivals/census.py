@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from rivals.adapter import Adapter
 from rivals.evidence import Reading
 from vllm_soak.probe.client import ProbeClient
+
+PATIENCE = 300.0
 
 
 class Census(Adapter):
@@ -33,9 +36,14 @@ class Census(Adapter):
         self._record(requests, baseline=False)
         return Reading([])
 
-    def act(self) -> None:
-        """One reading beside the serving engine."""
-        self.client.sample(settle=True)
+    def acts(self) -> dict[str, Callable[[], None]]:
+        """A census in slices, and one in a single piece."""
+        return {"beside": self._sliced, "beside-whole": self._whole}
+
+    def _sliced(self) -> None:
+        self.client._ask(PATIENCE, command="census", max_pause_ms=5)  # noqa: SLF001 - the client has no word for it yet
+
+    def _whole(self) -> None:
         self.client.census()
 
     def _record(self, requests: int, *, baseline: bool) -> None:

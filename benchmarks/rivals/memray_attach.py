@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,11 @@ class MemrayAttach(Adapter):
         self.start()
         return Reading(lines)
 
-    def act(self) -> None:
-        """Attach and detach beside the serving engine."""
+    def acts(self) -> dict[str, Callable[[], None]]:
+        """Attach and detach."""
+        return {"beside": self._once}
+
+    def _once(self) -> None:
         self.start()
         self.stop()
 

@@ -36,8 +36,11 @@ def row_of(name: str, tool: Tool, raw: dict[str, Any]) -> dict[str, Any]:
         "stop": raw.get("longest_stop"),
         "extra_bytes": beyond(full, control),
     }
+    if whole := phases.get("beside-whole"):
+        found["whole"] = {"throughput": ratios(whole), "gap": longest(whole, ON), "actions": whole.get("actions")}
     if beside:
         found["gap"], found["gap_control"] = longest(beside, ON), longest(beside, OFF)
+        found["actions"] = beside.get("actions")
         found["reading"] = max(full.get("costs", []), key=lambda one: one["cpu"], default=None)
     return found
 

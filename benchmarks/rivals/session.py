@@ -187,13 +187,12 @@ class Session:
 
     def beside(self) -> None:
         """Throughput and the longest step while the tool reads beside the serving engine, for tools that can."""
-        if not self.adapter.beside:
-            return
-        repeated = Repeated(self.adapter.act)
-        self.pairs("beside", repeated.begin, repeated.end)
-        self.found["phases"]["beside"]["actions"] = repeated.count
-        if repeated.failure:
-            raise repeated.failure
+        for name, act in self.adapter.acts().items():
+            repeated = Repeated(act)
+            self.pairs(name, repeated.begin, repeated.end)
+            self.found["phases"][name]["actions"] = repeated.count
+            if repeated.failure:
+                raise repeated.failure
 
 
 class Repeated:
