@@ -94,6 +94,7 @@ def locate(
     rounds: int = 5,
     interval: float = 10.0,
     max_rounds: int = 15,
+    max_pause_ms: float = 5.0,
 ) -> int:
     """Watch a running Python process that carries the probe, and name what grows in it.
 
@@ -103,11 +104,12 @@ def locate(
         rounds: Windows of time that are compared.
         interval: Seconds of a window.
         max_rounds: Windows at most, when it is not clear after `rounds`.
+        max_pause_ms: Longest time that a census may stop the process at once; 0 for no limit.
     """
     from vllm_soak.locate.attach import Windows
     from vllm_soak.locate.attach import locate as watch
 
-    return watch(pid, socket, Windows(rounds, interval, max_rounds), console)
+    return watch(pid, socket, Windows(rounds, interval, max_rounds, max_pause_ms), console)
 
 
 @env_app.command

@@ -71,7 +71,7 @@ def test_one_process_must_be_given(command: Command, flags: tuple[object, ...]) 
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("windows", [Windows(rounds=2), Windows(interval=0.01)])
+@pytest.mark.parametrize("windows", [Windows(rounds=2), Windows(interval=0.01), Windows(max_pause_ms=-1)])
 def test_windows_that_lead_to_no_answer_are_refused(windows: Windows) -> None:
     with pytest.raises(UsageError):
         windows.check()

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every leak of the zoo is named at the right path, and nothing that is calm is called a leak."""
+"""Every leak of the zoo is named at the right path, and nothing that is calm is called a leak.
+
+A specimen is a module with a `step()` that does one piece of work, and constants that say what is expected of it:
+`PATH`, template of the culprit, or a tuple where several are right; `AMONG`, the culprit is among so many first
+suspects (1: it is the first); `OUTCOME`, where a process is judged otherwise than by a container; `REQUIRES`, a library
+that it is about; `NEEDS`, something that not every census can see.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +63,8 @@ def test_a_leak_is_named(module: Path, verdict: Verdicts, facts: Facts, request:
         return
     wanted = known["PATH"] if isinstance(known["PATH"], tuple) else (known["PATH"],)
     leaks = names(found, Outcome.LEAK)
-    assert any(is_at(one, path) for one in leaks for path in wanted), (leaks, names(found))
+    first = leaks[: known.get("AMONG", 1)]
+    assert any(is_at(one, path) for one in first for path in wanted), (leaks, names(found))
     assert found.outcome is Outcome.LEAK
 
 

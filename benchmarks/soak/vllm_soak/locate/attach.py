@@ -35,11 +35,13 @@ class Windows:
         rounds: Windows that are compared, at least.
         interval: Seconds of a window.
         max_rounds: Windows at most, when the answer is not clear after `rounds`.
+        max_pause_ms: Longest time that a census may stop the process at once, in milliseconds; 0 for no limit.
     """
 
     rounds: int = 5
     interval: float = 10.0
     max_rounds: int = 15
+    max_pause_ms: float = 5.0
 
     def check(self) -> None:
         """Refuse what cannot lead to an answer.
@@ -51,6 +53,8 @@ class Windows:
             raise UsageError(f"--rounds {self.rounds} is too few for a trend", f"use {FEWEST_ROUNDS} or more")
         if self.interval < 0.1:
             raise UsageError(f"--interval {self.interval:g} is too short", "use 0.1 seconds or more")
+        if not 0 <= self.max_pause_ms <= 1000:
+            raise UsageError(f"--max-pause-ms {self.max_pause_ms:g} is no pause", "use 0 (no limit) to 1000")
 
 
 @dataclass(slots=True)
@@ -104,7 +108,7 @@ class Observer:
         return Located(verdict, [Grown(one, "second", PER_SECOND) for one in verdict.suspects])
 
     def _look(self, *, baseline: bool) -> None:
-        answer = self._probe.census(baseline=baseline)
+        answer = self._probe.census(baseline=baseline, max_pause_ms=self._windows.max_pause_ms)
         now = time.monotonic()
         seconds, self._since = now - self._since, now
         index = len(self.journal.arm.rounds)

@@ -10,6 +10,9 @@ from vllm_soak.report.number import rate, small_size
 from vllm_soak.report.printable import printable
 from vllm_soak.verdict.outcome import Outcome, Suspect
 
+# The rule of what was looked at twice only.
+BEFORE_AFTER = "before-after"
+
 
 @dataclass(frozen=True)
 class Grown:
@@ -68,10 +71,14 @@ class Grown:
         return self.per_unit * self.suspect.bytes_per_entry
 
     def __str__(self) -> str:
-        suspect, unit = self.suspect, self.unit
-        head = (
-            f"{self.outcome.value.upper()}  {rate(self.per_unit)} objects/{unit}   "
-            f"{rate(self.bytes_per_unit)} B/{unit}   {small_size(suspect.bytes_per_entry)}/object"
-        )
+        suspect = self.suspect
         known = [f"  {'   '.join(defect(suspect))}"] if suspect.known_defect else []
-        return "\n".join([head, *(line.text for line in rungs(suspect, None)), *known, f"  {printable(self.reason)}"])
+        return "\n".join(
+            [self._head(), *(line.text for line in rungs(suspect, None)), *known, f"  {printable(self.reason)}"]
+        )
+
+    def _head(self) -> str:
+        title = "GREW" if self.suspect.rule == BEFORE_AFTER else self.outcome.value.upper()
+        growth = [f"{rate(self.per_unit)} objects/{self.unit}", f"{rate(self.bytes_per_unit)} B/{self.unit}"]
+        each = f"{small_size(self.suspect.bytes_per_entry)}/object"
+        return f"{title}  " + "   ".join([*(growth if self.growth else []), each])

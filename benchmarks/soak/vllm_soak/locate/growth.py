@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from vllm_soak.errors import UsageError
 from vllm_soak.heap.census import Census
-from vllm_soak.locate.grown import Grown
+from vllm_soak.locate.grown import BEFORE_AFTER, Grown
 from vllm_soak.locate.journal import Journal
 from vllm_soak.probe.role import role
 from vllm_soak.sampling.sample import take_sample
@@ -166,7 +166,7 @@ def _seen_once(row: Population, grown: int | None) -> Suspect:
         bytes_per_entry=each,
         bytes_per_request=each * growth,
         outcome=Outcome.INCONCLUSIVE,
-        rule="before-after",
+        rule=BEFORE_AFTER,
         reason=ONCE,
         bound=row.bound,
     )

@@ -56,9 +56,14 @@ class ProbeClient:
         """`values` and `lengths` as in `store.record.Sample`."""
         return self._ask(self._slow, command="sample", settle=settle, watch=watch or [])
 
-    def census(self, *, baseline: bool = False) -> dict[str, Any]:
-        """`objects`, `containers`, `seconds`, `walker`, `partial`, `populations`."""
-        return self._ask(self._slow, command="census", baseline=baseline)
+    def census(self, *, baseline: bool = False, max_pause_ms: float = 0.0) -> dict[str, Any]:
+        """`objects`, `containers`, `seconds`, `walker`, `partial`, `populations`.
+
+        Args:
+            baseline: Forget what was seen before.
+            max_pause_ms: Longest time that the walk may stop the process at once; 0 for a walk in one piece.
+        """
+        return self._ask(self._slow, command="census", baseline=baseline, max_pause_ms=max_pause_ms)
 
     def patches(self) -> list[dict[str, str]]:
         """Rows as in `store.record.PatchRow` without `arm`."""

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Background tasks kept in a set, none of which ever ends."""
+"""Background tasks kept in a set, none of which ever ends; asyncio's own weak set grows as well."""
 
 from __future__ import annotations
 
 import asyncio
 
 PATH = "asyncio_tasks.TASKS"
+AMONG = 2
 
 LOOP = asyncio.new_event_loop()
 TASKS: set[asyncio.Task[None]] = set()
