@@ -23,6 +23,7 @@ class Adapter:
         beside: Whether the tool reads while the engine serves; else the engine waits for it.
         windows: Windows at most, or None for the plan's.
         size: Requests of a window, or None for the plan's.
+        serve: Serves so many requests; for tools that need the engine to move while they begin.
     """
 
     child = False
@@ -33,6 +34,7 @@ class Adapter:
     def __init__(self, folder: Path, pid: int | None = None) -> None:
         self.folder = folder
         self.pid = pid or os.getpid()
+        self.serve: Callable[[int], Any] = lambda _requests: None
         self.records: list[dict[str, Any]] = []
 
     def start(self) -> None:

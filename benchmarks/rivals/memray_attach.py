@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,12 @@ from rivals.evidence import Reading
 from rivals.memray_records import leaked
 
 PATIENCE = 60.0
+SERVED = 20
+
+
+def sleep(_requests: int) -> None:
+    """Let others work."""
+    time.sleep(0.05)
 
 
 class MemrayAttach(Adapter):
@@ -54,17 +62,37 @@ class MemrayAttach(Adapter):
         return {"beside": self._once}
 
     def _once(self) -> None:
-        self.start()
-        self.stop()
+        serve, self.serve = self.serve, sleep  # another thread keeps the engine busy
+        try:
+            self.start()
+            self.stop()
+        finally:
+            self.serve = serve
 
     def _memray(self, *arguments: str) -> None:
+        """Run memray while the engine serves: its debugger waits for the target to allocate, so an idle one hangs it.
+
+        Raises:
+            RuntimeError: memray failed, or was not done in time.
+        """
         where = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        command = [sys.executable, "-m", "memray", *arguments]
-        done = subprocess.run(
-            command, env=where, check=False, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL
-        )
-        if done.returncode:
-            raise RuntimeError(f"memray {arguments[0]} failed: {(done.stdout + done.stderr).strip()[-400:]}")
+        log = self.folder / "memray.log"
+        with log.open("wb") as sink:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "memray", *arguments],
+                env=where,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+                start_new_session=True,
+            )
+            until = time.monotonic() + PATIENCE
+            while process.poll() is None and time.monotonic() < until:
+                self.serve(SERVED)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)  # its debugger too, which would keep the target stopped
+        if process.wait():
+            raise RuntimeError(f"memray {arguments[0]} failed: {log.read_text(errors='replace').strip()[-400:]}")
 
     def facts(self) -> dict[str, Any]:
         """The largest capture, in bytes."""

@@ -44,6 +44,7 @@ class Session:
         self.result = result
         self.pid = core_pid() if kind.child else os.getpid()
         self.adapter = kind(result.parent, self.pid)
+        self.adapter.serve = self.load
         self.workload = make_workload({"input_len": plan["input_len"]}, engine.vocab_size)
         self.lines = leaking_lines()
         self.requests = 0
