@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from vllm_soak.probe.client import ProbeClient
 from vllm_soak.sampling.histogram import merge_snapshots
 from vllm_soak.store.record import Census, PatchRow, Population, Round, Sample, Step
 from vllm_soak.store.writer import RunStore
+
+ROW = {field.name for field in fields(Population)}
 
 
 class ArmRunner:
@@ -171,6 +174,7 @@ class ArmRunner:
 
 
 def population(row: dict[str, Any], where: dict[str, Any]) -> Population:
-    """A probe's row as a `Population`."""
+    """A probe's row as a `Population`; what else a newer probe tells is left out."""
     steps = [Step(**step) for step in row.get("steps", [])]
-    return Population(**{**row, **where, "steps": steps})
+    known = {name: value for name, value in row.items() if name in ROW}
+    return Population(**{**known, **where, "steps": steps})
