@@ -10,6 +10,8 @@ import pytest
 
 import vllm_soak
 from vllm_soak.errors import UsageError
+from vllm_soak.locate import growth as growth_module
+from vllm_soak.verdict import growth as growth_rules
 
 PACKAGE = Path(vllm_soak.__file__).parents[1]
 
@@ -100,7 +102,7 @@ def test_rounds_of_unequal_size_are_compared_by_work() -> None:
         growth.round(work)
     (leak,) = growth.leaks
     assert leak.growth == [40, 80, 160, 320]
-    assert leak.per_unit == pytest.approx(105)
+    assert leak.per_unit == pytest.approx(150)
 
 
 def test_before_and_after_lists_what_grew_and_calls_nothing_a_leak() -> None:
@@ -111,8 +113,18 @@ def test_before_and_after_lists_what_grew_and_calls_nothing_a_leak() -> None:
     (found,) = [one for one in growth.suspects if one.path == "service.history"]
     assert found.outcome == "inconclusive"
     assert "repeated rounds" in found.reason
-    assert not growth.leaks
+    assert str(found).startswith("GREW  ")
     assert "service" in str(growth)
+
+
+def test_no_leak_is_not_said_before_there_are_rounds_enough() -> None:
+    with vllm_soak.growth() as growth:
+        pass
+    with pytest.raises(UsageError, match="a verdict takes 3 measured rounds, and there are 1"):
+        assert not growth.leaks
+    with pytest.raises(UsageError, match="and there are 2"):
+        growth.run(list, rounds=2)
+    assert growth_rules.FEWEST_ROUNDS == growth_module.FEWEST_ROUNDS
 
 
 def test_rounds_inside_of_the_block_are_judged() -> None:

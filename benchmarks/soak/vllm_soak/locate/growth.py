@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+FEWEST_ROUNDS = 3  # as in `verdict.growth`, which cannot be imported without numpy
 ONCE = "grew between two looks; whether it goes on growing takes repeated rounds (run() or round())"
 UNKNOWN_YET = "nothing was compared yet: call round() after each piece of work, or run(work)"
 
@@ -83,7 +84,11 @@ class Growth:
             rounds: Measured rounds, after the warm-up; a leak takes at least 3.
             repeat: Calls of `work` in a round. A leak takes 10 entries over all measured rounds.
             max_rounds: Measured rounds at most, when it is not clear after `rounds`.
+
+        Raises:
+            UsageError: `rounds` is too small for a verdict.
         """
+        _check_rounds(rounds)
         done = 0
         while done < rounds + self._warm_up or (done < max_rounds + self._warm_up and self._is_open()):
             for _ in range(repeat):
@@ -109,15 +114,20 @@ class Growth:
     @property
     def suspects(self) -> list[Grown]:
         """What grew: leaks first. After a single look before and after: all that is longer, none called a leak."""
-        measured = sum(one.phase == MEASURED for one in self.arm.rounds)
-        if measured <= 1:
+        measured = self._measured()
+        if len(measured) <= 1:
             return self._once()
-        per_round = self._journal.work / max(1, sum(one.requests > 0 for one in self.arm.rounds))
+        per_round = sum(measured) / len(measured)
         return [Grown(one, "round", per_round) for one in self.verdict.suspects]
 
     @property
     def leaks(self) -> list[Grown]:
-        """The suspects that are called a leak: `assert not g.leaks`."""
+        """The suspects that are called a leak: `assert not g.leaks`.
+
+        Raises:
+            UsageError: There were too few rounds for any to be called so, and an empty list would say nothing.
+        """
+        _check_rounds(len(self._measured()))
         return [one for one in self.suspects if one.outcome is Outcome.LEAK]
 
     def __str__(self) -> str:
@@ -133,6 +143,10 @@ class Growth:
         self._journal.add(answer, work=work, seconds=seconds, measured=measured, values=values)
         self._since = time.monotonic()
 
+    def _measured(self) -> list[int]:
+        """Pieces of work of each measured round."""
+        return [one.requests for one in self.arm.rounds if one.phase == MEASURED]
+
     def _is_open(self) -> bool:
         """Whether a container may or may not leak, and more rounds would tell; no where it cannot be judged."""
         try:
@@ -145,6 +159,12 @@ class Growth:
         rows = [row for row in self._journal.last_rows() if grown.get(row.path, 1) > 0]
         rows.sort(key=lambda row: -grown.get(row.path, 0))
         return [Grown(_seen_once(row, grown.get(row.path))) for row in rows]
+
+
+def _check_rounds(count: int) -> None:
+    if count < FEWEST_ROUNDS:
+        cause = f"a verdict takes {FEWEST_ROUNDS} measured rounds, and there are {count}"
+        raise UsageError(cause, "use run(work), or call round() after each of more rounds; suspects lists what grew")
 
 
 def _seen_once(row: Population, grown: int | None) -> Suspect:
