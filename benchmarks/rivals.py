@@ -83,7 +83,7 @@ def variables(names: list[str], out: Path) -> dict[str, str]:
 def groups(names: list[str]) -> list[list[str]]:
     """Tools that share an engine as forks of it; a tool for the EngineCore child has an engine of its own."""
     inside = [name for name in names if not adapter_class(name).child]
-    return [group for group in (*([name] for name in names if name not in inside), inside) if group]
+    return [group for group in (inside, *([name] for name in names if name not in inside)) if group]
 
 
 def run_group(names: list[str], python: Path, packages: Path, plan: dict[str, Any], out: Path, limit: float) -> None:

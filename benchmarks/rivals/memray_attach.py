@@ -17,7 +17,8 @@ from rivals.evidence import Reading
 from rivals.memray_records import leaked
 
 PATIENCE = 60.0
-SERVED = 20
+# Enough for the debugger to be let in, little enough not to be the measured work.
+SERVED, GAP = 4, 0.1
 
 
 def sleep(_requests: int) -> None:
@@ -89,6 +90,7 @@ class MemrayAttach(Adapter):
             until = time.monotonic() + PATIENCE
             while process.poll() is None and time.monotonic() < until:
                 self.serve(SERVED)
+                time.sleep(GAP)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)  # its debugger too, which would keep the target stopped
         if process.wait():
