@@ -47,12 +47,6 @@ void column_free(Column *column) {
     column->used = column->room = 0;
 }
 
-uint64_t mix(uint64_t number) {
-    number ^= number >> 32;
-    number *= UINT64_C(0x9E3779B97F4A7C15);
-    return number ^ (number >> 29);
-}
-
 /* Room for a number of entries; the old ones are placed anew. */
 int index_reserve(Index *index, size_t entries, const Column *keys) {
     size_t slots = index->slots.used;

@@ -38,7 +38,12 @@ typedef struct {
     size_t mask;
 } Index;
 
-uint64_t mix(uint64_t number);
+static inline uint64_t mix(uint64_t number) {
+    number ^= number >> 32;
+    number *= UINT64_C(0x9E3779B97F4A7C15);
+    return number ^ (number >> 29);
+}
+
 int index_reserve(Index *index, size_t entries, const Column *keys); /* keys: uint64_t per position */
 void index_free(Index *index);
 
@@ -57,7 +62,9 @@ typedef struct {
     uint8_t plain; /* a builtin container: its type says nothing of what it is for */
     uint8_t is_type;
     uint8_t is_long;
-    uint8_t shape; /* how its size is told: see shallow_size() */
+    uint8_t shape;        /* how its size is told: see shallow_size() */
+    uint8_t entries;      /* how it can be read in parts: see follow.c */
+    getiterfunc iterate;  /* of its base type */
 } Kind;
 
 typedef struct {
@@ -83,8 +90,11 @@ typedef struct {
 } Kinds;
 
 int kinds_find(Kinds *kinds, const Rules *rules, PyTypeObject *type, uint32_t *found);
+enum { WHOLE, MAP, LIST_LIKE, TUPLE_LIKE, ITERATED };
+
 void kinds_shapes(void); /* to be called once: checks what is known of lists and strings */
 void kinds_free(Kinds *kinds);
+Py_ssize_t text_length(PyObject *text);
 size_t shallow_size(const Kind *kind, PyObject *object);
 size_t container_length(const Kind *kind, PyObject *object);
 PyObject *read_descriptor(PyObject *descriptor, PyObject *object);
@@ -167,12 +177,17 @@ typedef struct {
     int resuming;
     Py_ssize_t skip;
     Py_ssize_t place;
+    Py_ssize_t head; /* referents to visit before its entries are read one by one; -1: it is read whole */
+    PyObject *iterator;
+    int again;
     Py_ssize_t length_then;
     /* the slice */
     int64_t ends; /* nanoseconds, monotonic; 0: no limit */
     int over;
     Found batch[BATCH];
     size_t batched;
+    size_t expected; /* objects of the walk before this one, or 0 */
+    size_t values;   /* references to numbers and short texts, which are passed over */
     /* rings of the collector */
     char *heads[4];
     int ring;
@@ -187,6 +202,7 @@ typedef struct {
 extern long python_version; /* sys.hexversion */
 
 int64_t now_ns(void);
+int is_value(PyObject *object); /* a number, a short text, None: too many and too plain to be listed */
 int walk_room(Walk *walk);                                       /* for one more batch everywhere */
 int walk_discover(Walk *walk, PyObject *object, uint32_t parent, uint32_t group, int late);
 int walk_lookup(Walk *walk, PyObject *object, uint32_t *found);  /* 1 when it is known */

@@ -10,6 +10,8 @@
 
 #define HAS_GC (1ul << 14)
 #define MANAGED (3ul << 3)
+/* Only of these is it certain that ob_size counts items. */
+#define COUNTED (Py_TPFLAGS_TUPLE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS | Py_TPFLAGS_LONG_SUBCLASS)
 #define PRE_HEADER 16u
 
 PyObject *read_descriptor(PyObject *descriptor, PyObject *object) {
@@ -71,6 +73,34 @@ static uint8_t shape_of(PyTypeObject *type);
 
 static int in_front(void) { return python_version >= 0x030B0000; }
 
+/* The base whose iterator reads a set or a deque in parts. */
+static PyTypeObject *iterated(PyTypeObject *type, PyObject *containers) {
+    if (PyType_IsSubtype(type, &PySet_Type)) {
+        return &PySet_Type;
+    }
+    if (PyType_IsSubtype(type, &PyFrozenSet_Type)) {
+        return &PyFrozenSet_Type;
+    }
+    Py_ssize_t place = derived(type, containers);
+    PyTypeObject *base = place == 0 ? NULL : (PyTypeObject *)PyTuple_GetItem(containers, place - 1);
+    return base == &PyByteArray_Type ? NULL : base; /* a deque, when it is none of the others */
+}
+
+static void describe_entries(Kind *kind, const Rules *rules, PyTypeObject *type) {
+    unsigned long flags = PyType_GetFlags(type);
+    PyTypeObject *base = NULL;
+    if (flags & Py_TPFLAGS_DICT_SUBCLASS) {
+        kind->entries = MAP;
+    } else if (flags & Py_TPFLAGS_LIST_SUBCLASS) {
+        kind->entries = LIST_LIKE;
+    } else if (flags & Py_TPFLAGS_TUPLE_SUBCLASS) {
+        kind->entries = TUPLE_LIKE;
+    } else if ((base = iterated(type, rules->containers)) != NULL) {
+        kind->entries = ITERATED;
+        kind->iterate = (getiterfunc)PyType_GetSlot(base, Py_tp_iter);
+    }
+}
+
 static void describe(Kind *kind, const Rules *rules, PyTypeObject *type) {
     unsigned long flags = PyType_GetFlags(type);
     kind->type = type;
@@ -82,9 +112,10 @@ static void describe(Kind *kind, const Rules *rules, PyTypeObject *type) {
     kind->is_type = (flags & Py_TPFLAGS_TYPE_SUBCLASS) != 0;
     kind->is_long = (flags & Py_TPFLAGS_LONG_SUBCLASS) != 0;
     kind->shape = shape_of(type);
+    describe_entries(kind, rules, type);
     kind->sizer = sizer_of(type, rules->sizers);
     kind->basic = read_size(rules->basic, type);
-    kind->item = read_size(rules->item, type);
+    kind->item = flags & COUNTED ? read_size(rules->item, type) : 0;
     kind->name = name_hash(rules, type) ^ (uint64_t)kind->basic;
     kind->header = (flags & HAS_GC ? PRE_HEADER : 0) + (in_front() && flags & MANAGED ? PRE_HEADER : 0);
 }
@@ -166,6 +197,15 @@ static size_t string_size(PyObject *string) {
     return compact && ascii && kind == 1 ? (old ? 48 : 40) + length + 1 : 0;
 }
 
+Py_ssize_t text_length(PyObject *text) {
+    Py_ssize_t length;
+    if (!known_string) {
+        return PyUnicode_GetLength(text);
+    }
+    memcpy(&length, (char *)text + 16, sizeof length);
+    return length;
+}
+
 static int agrees(PyObject *object, size_t size) {
     PyObject *number = PyObject_CallMethod(object, "__sizeof__", NULL);
     size_t asked = number == NULL ? 0 : PyLong_AsSize_t(number);
@@ -230,7 +270,7 @@ size_t shallow_size(const Kind *kind, PyObject *object) {
         }
         return size + kind->header;
     }
-    size_t more = kind->item > 0 && !kind->is_type ? (size_t)kind->item * items(kind, object) : 0;
+    size_t more = kind->item > 0 ? (size_t)kind->item * items(kind, object) : 0;
     return (size_t)kind->basic + more + kind->header;
 }
 
@@ -239,7 +279,7 @@ size_t container_length(const Kind *kind, PyObject *object) {
     if (flags & Py_TPFLAGS_DICT_SUBCLASS) {
         return (size_t)PyDict_Size(object);
     }
-    if (PyType_IsSubtype(kind->type, &PySet_Type)) {
+    if (PyType_IsSubtype(kind->type, &PySet_Type) || PyType_IsSubtype(kind->type, &PyFrozenSet_Type)) {
         return (size_t)PySet_Size(object);
     }
     return (size_t)Py_SIZE(object); /* list, deque, bytearray */

@@ -11,11 +11,20 @@
 #include <time.h>
 
 #define AHEAD 8
+#define SHORT_TEXT 512
 
 int64_t now_ns(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+int is_value(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    if (type == &PyUnicode_Type) {
+        return text_length(object) <= SHORT_TEXT;
+    }
+    return type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || object == Py_None;
 }
 
 static int fail(Walk *walk, const char *why) {
@@ -26,6 +35,7 @@ static int fail(Walk *walk, const char *why) {
 int walk_room(Walk *walk) {
     Column *columns[] = {&walk->address, &walk->parent,   &walk->type,   &walk->size, &walk->group,
                          &walk->late,    &walk->position, &walk->length, &walk->statics};
+    size_t more = walk->address.used == 0 && walk->expected > BATCH ? walk->expected + walk->expected / 16 : BATCH;
     if (walk->address.used + BATCH > KIND_MASK) {
         return fail(walk, "more objects than a walk can number");
     }
@@ -34,7 +44,7 @@ int walk_room(Walk *walk) {
             return fail(walk, "no memory for the walk's tables");
         }
     }
-    if (index_reserve(&walk->index, walk->address.used + BATCH, &walk->address) < 0) {
+    if (index_reserve(&walk->index, walk->address.used + more, &walk->address) < 0) {
         return fail(walk, "no memory for the walk's index");
     }
     return 0;
@@ -136,13 +146,21 @@ int walk_flush(Walk *walk) {
     if (walk_room(walk) < 0) {
         return -1;
     }
+    size_t kept = 0;
     for (size_t at = 0; at < count; at++) {
+        if (!is_value(walk->batch[at].child)) {
+            walk->batch[kept++] = walk->batch[at];
+            __builtin_prefetch(&AT(walk->index.slots, uint32_t, slot_of(walk, walk->batch[at].child)));
+        }
+    }
+    walk->values += count - kept;
+    for (size_t at = 0; at < kept; at++) {
         uint32_t entry = AT(walk->index.slots, uint32_t, slot_of(walk, walk->batch[at].child));
         if (entry != 0) {
             __builtin_prefetch(&AT(walk->address, uint64_t, entry - 1));
         }
     }
-    for (size_t at = 0; at < count; at++) {
+    for (size_t at = 0; at < kept; at++) {
         PyObject *child = walk->batch[at].child;
         uint32_t known, parent = walk->batch[at].parent;
         if (walk_lookup(walk, child, &known)) {
@@ -162,7 +180,6 @@ int walk_flush(Walk *walk) {
 
 int walk_push(Walk *walk, PyObject *child, uint32_t parent) {
     __builtin_prefetch(child);
-    __builtin_prefetch(&AT(walk->index.slots, uint32_t, slot_of(walk, child)));
     walk->batch[walk->batched++] = (Found){child, parent};
     return walk->batched == BATCH ? walk_flush(walk) : 0;
 }
@@ -189,7 +206,7 @@ static int next(Walk *walk, uint32_t *at) {
 static int enter_root(Walk *walk, PyObject *root) {
     PyObject *object = PyTuple_GetItem(root, 0);
     uint32_t known, kind, group;
-    if (walk_room(walk) < 0 || walk_lookup(walk, object, &known)) {
+    if (is_value(object) || walk_room(walk) < 0 || walk_lookup(walk, object, &known)) {
         return walk->failure == NULL ? 0 : -1;
     }
     uint64_t key = PyLong_AsUnsignedLongLongMask(PyTuple_GetItem(root, 1));
@@ -212,10 +229,11 @@ static int enter_roots(Walk *walk) {
 
 /* What the census itself holds is followed once all else has been, so that only its own is counted as such. */
 static int enter_hidden(Walk *walk) {
-    if (walk->hidden_at == (size_t)PyList_Size(walk->hidden)) {
+    Py_ssize_t place = (Py_ssize_t)walk->hidden_at++ - 2; /* both lists themselves come first */
+    if (place >= PyList_Size(walk->hidden)) {
         return 0;
     }
-    PyObject *object = PyList_GetItem(walk->hidden, (Py_ssize_t)walk->hidden_at++);
+    PyObject *object = place == -2 ? walk->hidden : place == -1 ? walk->roots : PyList_GetItem(walk->hidden, place);
     uint32_t at;
     if (walk_room(walk) < 0 || !walk_lookup(walk, object, &at)) {
         return walk->failure == NULL ? 1 : -1;
@@ -249,7 +267,7 @@ static int more(Walk *walk) {
         found = next_static(walk);
         break;
     case OWN:
-        found = enter_hidden(walk);
+        found = walk->registries ? enter_hidden(walk) : 0;
         break;
     case RINGS:
         found = walk->registries ? rings_step(walk) : 0;

@@ -11,22 +11,26 @@ static PyObject *refused(Walk *walk) {
     return NULL;
 }
 
+static int hide(Walk *walk, PyObject *object) {
+    uint32_t known;
+    if (walk_room(walk) < 0) {
+        return -1;
+    }
+    return walk_lookup(walk, object, &known) ? 0 : walk_discover(walk, object, NOBODY, OWN_GROUP, 0);
+}
+
 static int enter_own(Walk *walk) {
     uint32_t group;
     if (groups_root(&walk->groups, 0, NOBODY, &group) < 0 || groups_root(&walk->groups, 2, NOBODY, &group) < 0) {
         return -1;
     }
     walk->hiding = 1;
-    for (Py_ssize_t at = 0; at < PyList_Size(walk->hidden); at++) {
-        PyObject *object = PyList_GetItem(walk->hidden, at);
-        uint32_t known;
-        if (walk_room(walk) < 0 || (!walk_lookup(walk, object, &known) &&
-                                    walk_discover(walk, object, NOBODY, OWN_GROUP, 0) < 0)) {
-            return -1;
-        }
+    int failed = hide(walk, walk->hidden) < 0 || hide(walk, walk->roots) < 0;
+    for (Py_ssize_t at = 0; !failed && at < PyList_Size(walk->hidden); at++) {
+        failed = hide(walk, PyList_GetItem(walk->hidden, at)) < 0;
     }
     walk->hiding = 0;
-    return 0;
+    return failed ? -1 : 0;
 }
 
 static void set_widths(Walk *walk) {
@@ -49,11 +53,12 @@ static void keep_rules(Walk *walk, PyObject *rules) {
 }
 
 static PyObject *walk_new(PyTypeObject *type, PyObject *arguments, PyObject *named) {
-    static char *names[] = {"rules", "hidden", "roots", "sliced", "registries", NULL};
+    static char *names[] = {"rules", "hidden", "roots", "sliced", "registries", "expected", NULL};
     PyObject *rules, *hidden, *roots;
     int sliced = 0, registries = 1;
-    if (!PyArg_ParseTupleAndKeywords(arguments, named, "O!O!O!|pp", names, &PyTuple_Type, &rules, &PyList_Type, &hidden,
-                                     &PyList_Type, &roots, &sliced, &registries)) {
+    Py_ssize_t expected = 0;
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "O!O!O!|ppn", names, &PyTuple_Type, &rules, &PyList_Type, &hidden,
+                                     &PyList_Type, &roots, &sliced, &registries, &expected)) {
         return NULL;
     }
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -65,6 +70,7 @@ static PyObject *walk_new(PyTypeObject *type, PyObject *arguments, PyObject *nam
     keep_rules(walk, rules);
     walk->sliced = sliced;
     walk->registries = registries;
+    walk->expected = expected > 0 && expected < KIND_MASK ? (size_t)expected : 0;
     walk->hidden = Py_NewRef(hidden);
     walk->roots = Py_NewRef(roots);
     if (PyErr_Occurred()) {
@@ -90,6 +96,7 @@ static void release(Walk *walk) {
     groups_free(&walk->groups);
     walk->stage = DONE;
     PyObject *ring_at = walk->ring_at;
+    Py_CLEAR(walk->iterator);
     walk->ring_at = NULL;
     if (walk->sliced) {
         Py_XDECREF(ring_at);
@@ -268,9 +275,9 @@ static PyObject *get_nbytes(PyObject *self, void *unused) {
 static PyObject *get_counts(PyObject *self, void *unused) {
     (void)unused;
     const Walk *walk = (Walk *)self;
-    return Py_BuildValue("{s:i,s:n,s:n,s:n,s:n}", "rings", walk->rings_known, "frozen", (Py_ssize_t)walk->frozen_seen,
+    return Py_BuildValue("{s:i,s:n,s:n,s:n,s:n,s:n}", "rings", walk->rings_known, "frozen", (Py_ssize_t)walk->frozen_seen,
                          "unrooted", (Py_ssize_t)walk->unrooted, "reused", (Py_ssize_t)walk->reused, "changed",
-                         (Py_ssize_t)walk->changed);
+                         (Py_ssize_t)walk->changed, "values", (Py_ssize_t)walk->values);
 }
 
 static PyMethodDef methods[] = {

@@ -7,7 +7,9 @@ import importlib
 import sys
 import time
 import zlib
+from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
+from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from vllm_soak.heap.attributes import class_dict, module_dict, type_name
@@ -23,7 +25,22 @@ if TYPE_CHECKING:
 # Builtin containers: an object of one says nothing of what it is for.
 _PLAIN: tuple[type, ...] = (list, dict, tuple, set, frozenset, deque, OrderedDict, defaultdict)
 # Types whose size is more than their fixed fields, and whose own method is trusted to run no user code.
-_SIZED: tuple[type, ...] = (OrderedDict, dict, list, set, frozenset, deque, bytearray, str)
+_SIZED: tuple[type, ...] = (
+    OrderedDict,
+    dict,
+    list,
+    set,
+    frozenset,
+    deque,
+    bytearray,
+    str,
+    array,
+    CodeType,
+    FrameType,
+    GeneratorType,
+    CoroutineType,
+    AsyncGeneratorType,
+)
 
 
 def native() -> Any:
@@ -38,11 +55,11 @@ NATIVE = native()
 
 
 def _sizers() -> tuple[tuple[type, Any], ...]:
-    pairs = [(cls, class_dict(cls)["__sizeof__"]) for cls in _SIZED]
+    pairs = [(cls, class_dict(cls)["__sizeof__"]) for cls in _SIZED if "__sizeof__" in class_dict(cls)]
     numpy = sys.modules.get("numpy")
-    array = module_dict(numpy).get("ndarray") if numpy is not None else None
-    if isinstance(array, type) and "__sizeof__" in class_dict(array):
-        pairs.append((array, class_dict(array)["__sizeof__"]))
+    ndarray = module_dict(numpy).get("ndarray") if numpy is not None else None
+    if type(ndarray) is type and "__sizeof__" in class_dict(ndarray):
+        pairs.append((ndarray, class_dict(ndarray)["__sizeof__"]))
     return tuple(pairs)
 
 
@@ -75,8 +92,7 @@ class NativeWalk:
         self.partial = ""
         starts = [(root.value, root_key(root), root.late) for root in roots]
         told = rules()
-        own = [*hidden, self, self.__dict__, roots, told, starts]
-        own.append(own)
+        own = [*hidden, self, self.__dict__, roots, told]
         sliced = self.pace.max_pause_ms > 0
         self.table = NATIVE.Walk(told, own, starts, sliced=sliced, registries=registries)
 
