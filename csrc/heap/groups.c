@@ -71,6 +71,9 @@ int groups_child(Groups *groups, const Kinds *kinds, uint32_t parent, uint32_t k
         *found = parent;
         return 0;
     }
+    if (AT(groups->groups, Group, parent).parent == UNROOTED_GROUP) {
+        parent = UNROOTED_GROUP; /* which of them is met first is chance: they are grouped by type alone */
+    }
     size_t place = (parent * 31 + kind * 7919u) % 4096;
     if (groups->recent[place].parent == parent && groups->recent[place].kind == kind && parent != 0) {
         *found = groups->recent[place].child;

@@ -70,6 +70,16 @@ static PyObject *tally_grown(PyObject *self, PyObject *argument) {
     return list;
 }
 
+static PyObject *tally_find(PyObject *self, PyObject *argument) {
+    const Column *counts = &((Tally *)self)->counts;
+    Count wanted = {PyLong_AsUnsignedLongLongMask(argument), 0, 0, 0};
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    const Count *found = counts->used == 0 ? NULL : bsearch(&wanted, counts->base, counts->used, sizeof(Count), by_key);
+    return found == NULL ? Py_NewRef(Py_None) : Py_BuildValue("IIK", found->group, found->count, found->bytes);
+}
+
 static PyObject *tally_new(PyTypeObject *type, PyObject *arguments, PyObject *named) {
     PyObject *walk;
     (void)named;
@@ -82,7 +92,13 @@ static PyObject *tally_new(PyTypeObject *type, PyObject *arguments, PyObject *na
         return NULL;
     }
     tally->counts.width = sizeof(Count);
-    if (fill(tally, (Walk *)walk) < 0) {
+    ((Walk *)walk)->busy++;
+    int failed;
+    Py_BEGIN_ALLOW_THREADS
+    failed = fill(tally, (Walk *)walk);
+    Py_END_ALLOW_THREADS
+    ((Walk *)walk)->busy--;
+    if (failed < 0) {
         Py_DecRef((PyObject *)tally);
         return PyErr_NoMemory();
     }
@@ -100,6 +116,7 @@ static void tally_dealloc(PyObject *self) {
 static PyMethodDef methods[] = {
     {"grown", tally_grown, METH_O,
      "Groups with more objects or bytes than in an earlier tally: group, objects before and now, bytes before and now."},
+    {"find", tally_find, METH_O, "Group, objects and bytes by a group's key, or None."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -239,6 +239,43 @@ static PyObject *walk_object(PyObject *self, PyObject *argument) {
                          AT(walk->group, uint32_t, at));
 }
 
+static PyObject *walk_group(PyObject *self, PyObject *argument) {
+    Walk *walk = (Walk *)self;
+    size_t at;
+    if (position(argument, walk->groups.groups.used, &at) < 0) {
+        return NULL;
+    }
+    const Group *group = &AT(walk->groups.groups, Group, at);
+    PyObject *type = group->kind == NOBODY ? Py_None : (PyObject *)AT(walk->kinds.kinds, Kind, group->kind).type;
+    return Py_BuildValue("KLOIKL", AT(walk->groups.keys, uint64_t, at),
+                         group->parent == NOBODY ? (long long)-1 : (long long)group->parent, type, group->count,
+                         group->bytes, group->first == NOBODY ? (long long)-1 : (long long)group->first);
+}
+
+/* Every so many-th member of a group, a few of them. */
+static PyObject *walk_members(PyObject *self, PyObject *arguments) {
+    Walk *walk = (Walk *)self;
+    PyObject *which;
+    Py_ssize_t most;
+    size_t group;
+    if (!PyArg_ParseTuple(arguments, "On", &which, &most) || position(which, walk->groups.groups.used, &group) < 0) {
+        return NULL;
+    }
+    size_t count = AT(walk->groups.groups, Group, group).count;
+    size_t step = most > 0 && count > (size_t)most ? count / (size_t)most : 1, met = 0;
+    PyObject *list = PyList_New(0);
+    for (size_t at = 0; list != NULL && at < walk->group.used && PyList_Size(list) < most; at++) {
+        if (AT(walk->group, uint32_t, at) == group && met++ % step == 0) {
+            PyObject *one = PyLong_FromSize_t(at);
+            if (one == NULL || PyList_Append(list, one) < 0) {
+                Py_CLEAR(list);
+            }
+            Py_XDECREF(one);
+        }
+    }
+    return list;
+}
+
 static PyObject *number(size_t value) { return PyLong_FromSize_t(value); }
 
 static PyObject *get_objects(PyObject *self, void *unused) {
@@ -287,6 +324,8 @@ static PyMethodDef methods[] = {
     {"way", walk_way, METH_O, "Addresses from the root down to an object."},
     {"container", walk_container, METH_O, "Address, length, type and owner's address of a container."},
     {"object", walk_object, METH_O, "Address, type, parent, shallow size and group of an object."},
+    {"group", walk_group, METH_O, "Key, parent, type, objects, bytes and first object of a group."},
+    {"members", walk_members, METH_VARARGS, "A few objects of a group, evenly spread."},
     {NULL, NULL, 0, NULL},
 };
 

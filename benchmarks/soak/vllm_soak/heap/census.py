@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from vllm_soak.heap.attributes import type_name
 from vllm_soak.heap.bounds import bound_of
+from vllm_soak.heap.frames import shown_type
 from vllm_soak.heap.kinds import container_base, kind_of, length, shallow_bytes
 from vllm_soak.heap.locate import Locator
+from vllm_soak.heap.native import NativeWalk
 from vllm_soak.heap.pace import WHOLE, Pace
-from vllm_soak.heap.path import owner_module
+from vllm_soak.heap.path import is_ours, owner_module
+from vllm_soak.heap.populations import Populations
 from vllm_soak.heap.retained import exclusive_per_entry, recent_entries
 from vllm_soak.heap.roots import all_roots
 from vllm_soak.heap.walker import walk_heap
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 ROWS = 200
 # Entries are looked into for this many rows only: it costs up to 16,000 objects a row.
 MEASURED = 24
+# A container below more objects than this is a link of a chain: the chain is named, not the link.
+DEEPEST = 64
 
 
 @dataclass
@@ -61,6 +66,7 @@ class Census:
         self._hidden = hidden
         self._before: AnySnapshot | None = None
         self._series: dict[str, Series] = {}
+        self._populations = Populations()
 
     def take(self, *, baseline: bool = False, pace: Pace = WHOLE) -> dict[str, Any]:
         """Walk the heap and answer as the probe's contract says.
@@ -72,8 +78,9 @@ class Census:
         started = time.monotonic()
         if baseline:
             self._before, self._series = None, {}
+            self._populations.forget()
         roots = all_roots()
-        hidden = (self, self.__dict__, self._series, self._hidden, *self._hidden)
+        hidden = (self, self.__dict__, self._series, self._populations, self._hidden, *self._hidden)
         walked = walk_heap(roots, hidden, pace)
         try:
             return self._answer(walked, Locator(roots), started)
@@ -84,6 +91,10 @@ class Census:
         walk = walked.walk
         naming = _Naming(walk, walked.snapshot, locator, self._series)
         rows, cut = naming.rows(self._before)
+        if isinstance(walk, NativeWalk):
+            taken = {row["path"] for row in rows}
+            grown = self._populations.rows(walk, locator, naming.growth, taken)
+            rows += [row for _, row in sorted(grown, key=lambda one: -one[0])]
         self._before = naming.settle()
         return {
             "objects": walk.objects,
@@ -106,9 +117,12 @@ class _Naming:
         self._found: list[tuple[int, Series, Located]] = []
         self._done: set[int] = set()
         self._moved = 0
+        self._before: AnySnapshot | None = None
+        self.explained: dict[int, int] = {}
 
     def rows(self, before: AnySnapshot | None) -> tuple[list[dict[str, Any]], str]:
         """Rows, the largest growth first, and what was cut."""
+        self._before = before
         for series in self._series.values():
             self._guarded(self._again, series)
         growers = [] if before is None else self._now.growers(before)
@@ -122,6 +136,15 @@ class _Naming:
         self._keep_series()
         kept = enumerate(self._found[:ROWS])
         return [_row(series, where, growth, rank < MEASURED) for rank, (growth, series, where) in kept], self._cut(left)
+
+    def growth(self, address: int) -> int:
+        """Entries that a container gained since the previous census: all that it has, when it is new."""
+        known = self.explained.get(address)
+        if known is not None or self._before is None:
+            return known or 0
+        container = self._now.container(address)
+        is_new = container >= 0 and self._before.container(address) < 0
+        return self._walk.length(container) if is_new else 0
 
     def _cut(self, left: int) -> str:
         """What is not among the rows, in words."""
@@ -170,13 +193,18 @@ class _Naming:
 
     def _add(self, series: Series, where: Located, now: int) -> None:
         self._done.add(id(where.item))
+        self.explained[id(where.item)] = now - series.length
         self._found.append((now - series.length, series, where))
         series.address, series.length = id(where.item), now
 
     def _meet(self, grower: Grower) -> None:
         """A container that grew for the first time."""
-        where = self._locator.by_chain(self._walk.chain(grower.container))
-        if where is None or _is_ours(owner_module(where.path)):
+        chain = self._walk.chain(grower.container)
+        where = self._locator.by_chain(chain) if len(chain) <= DEEPEST else None
+        if where is None:
+            return
+        if is_ours(owner_module(where.path)):
+            self.explained[id(where.item)] = grower.growth
             return
         now, code = self._walk.length(grower.container), self._walk.code(grower.container)
         series = Series(self._unique(where.path), id(where.item), code, now - grower.growth)
@@ -187,11 +215,6 @@ class _Naming:
         while path.text in self._series:
             path = path._replace(ordinal=path.ordinal + 1)
         return path
-
-
-def _is_ours(module: str) -> bool:
-    """Whether a module is the harness's; a patch may leak like any code of the engine's."""
-    return module.partition(".")[0] == "vllm_soak" and not module.startswith("vllm_soak.patches")
 
 
 def _row(series: Series, where: Located, growth: int, measured: bool) -> dict[str, Any]:
@@ -220,6 +243,6 @@ def entry_types(container: object, base: type) -> list[str]:
     if base is bytearray:
         return ["int"]
     try:
-        return list(dict.fromkeys(type_name(type(entry[-1])) for entry in recent_entries(container, base)))
+        return list(dict.fromkeys(shown_type(entry[-1]) for entry in recent_entries(container, base)))
     except RuntimeError:
         return []

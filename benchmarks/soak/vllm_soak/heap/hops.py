@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from types import CellType, CoroutineType, FrameType, FunctionType, GeneratorType, MethodType
+from types import CellType, FrameType, FunctionType, MethodType, TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vllm_soak.heap import attributes
 from vllm_soak.heap.attributes import MISSING, derives
+from vllm_soak.heap.frames import frame_of
 from vllm_soak.heap.roots import locals_of
 
 if TYPE_CHECKING:
@@ -207,12 +208,13 @@ def _content(cell: CellType) -> dict[str, Any]:
 
 
 def _frame_locals(item: Any, cls: type) -> dict[str, Any]:
-    """Locals of a frame, or of a suspended generator's or coroutine's."""
-    if cls is GeneratorType:
-        item = item.gi_frame
-    elif cls is CoroutineType:
-        item = item.cr_frame
-    return dict(locals_of(item)) if type(item) is FrameType else {}
+    """Locals of a frame, or of a suspended generator's or coroutine's; a traceback's own attributes."""
+    if cls is TracebackType:
+        return {"tb_frame": item.tb_frame, "tb_next": item.tb_next}
+    frame = frame_of(item)
+    if frame is None:
+        return {}
+    return {**dict(locals_of(frame)), **({"f_back": frame.f_back} if cls is FrameType else {})}
 
 
 def _captured(function: FunctionType, cell: CellType) -> str:

@@ -44,6 +44,10 @@ class Locator:
             self._by_address.setdefault(id(root.value), root)
             self._by_name.setdefault((root.place, root.label), root)
 
+    def knows(self, address: int) -> bool:
+        """Whether a root is at an address."""
+        return address in self._by_address
+
     def by_chain(self, addresses: list[int]) -> Located | None:
         """The object at the end of a walk's chain of addresses, or None when it has moved since."""
         root = self._by_address.get(addresses[0])

@@ -7,6 +7,7 @@ import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from vllm_soak.heap.attributes import type_module, type_name
+from vllm_soak.heap.frames import standing
 from vllm_soak.heap.hops import Hop, describe
 
 if TYPE_CHECKING:
@@ -22,11 +23,18 @@ class Rung(NamedTuple):
         hop: How it is reached from the one above; None for the root.
         type: Short name of its type.
         module: Module that its type comes from; for a module, its own name.
+        detail: Where a suspended frame stands, `function (file:line)`; differs between releases.
     """
 
     hop: Hop | None
     type: str
     module: str
+    detail: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The type as in a ladder."""
+        return f"{self.type} {self.detail}" if self.detail else self.type
 
 
 class Path(NamedTuple):
@@ -38,18 +46,23 @@ class Path(NamedTuple):
         rungs: The root and every object below it that the path names.
         ordinal: 1, or more when another container's path reads the same (the same local in two
             threads, two entries whose keys are not shown).
+        general: It stands for many objects: indices and keys are left open.
     """
 
     root: str
     place: str
     rungs: tuple[Rung, ...]
     ordinal: int = 1
+    general: bool = False
 
     @property
     def text(self) -> str:
         """For example `engine.scheduler.coordinator.single_type_managers[0].new_block_ids`."""
-        text = self.root + "".join(rung.hop.text for rung in self.rungs if rung.hop)
+        text = self.root + "".join(self._label(rung.hop) for rung in self.rungs if rung.hop)
         return text if self.ordinal == 1 else f"{text} #{self.ordinal}"
+
+    def _label(self, hop: Hop) -> str:
+        return hop.template if self.general else hop.text
 
     @property
     def template(self) -> str:
@@ -71,20 +84,25 @@ class Path(NamedTuple):
     @property
     def steps(self) -> list[dict[str, str]]:
         """Rows of `store.record.Step`: indices stay with the attribute that they index."""
-        rows = [{"label": self.root, "type": self.rungs[0].type}]
+        rows = [{"label": self.root, "type": self.rungs[0].shown}]
         for rung in self.rungs[1:]:
             if rung.hop is None:
                 continue
             if rung.hop.is_item:
-                rows[-1] = {"label": rows[-1]["label"] + rung.hop.text, "type": rung.type}
+                rows[-1] = {"label": rows[-1]["label"] + self._label(rung.hop), "type": rung.shown}
             else:
-                rows.append({"label": rung.hop.text.lstrip("."), "type": rung.type})
+                rows.append({"label": self._label(rung.hop).lstrip("."), "type": rung.shown})
         return rows
 
 
 def is_engine(module: str) -> bool:
     """Whether a module belongs to an inference engine."""
     return module.partition(".")[0] in _ENGINES
+
+
+def is_ours(module: str) -> bool:
+    """Whether a module is the harness's; a patch may leak like any code of the engine's."""
+    return module.partition(".")[0] == "vllm_soak" and not module.startswith("vllm_soak.patches")
 
 
 def owner_module(path: Path) -> str:
@@ -102,5 +120,10 @@ def trace(root: Root, chain: list[object]) -> Path:
         first = Rung(None, type_name(cls), type_module(cls) or root.owner)
     else:
         first = Rung(None, "module", root.owner)
-    rungs = [first, *(Rung(hop, type_name(type(item)), type_module(type(item))) for hop, item in describe(root, chain))]
-    return Path(root.label, root.place, tuple(rungs))
+    return Path(root.label, root.place, (first, *(rung_of(hop, item) for hop, item in describe(root, chain))))
+
+
+def rung_of(hop: Hop, item: object) -> Rung:
+    """The rung of an object that is reached by a hop."""
+    cls = type(item)
+    return Rung(hop, type_name(cls), type_module(cls), standing(item))

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a suspended frame stands: of generators, coroutines, tracebacks and frames that are kept alive."""
+
+from __future__ import annotations
+
+from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType, TracebackType
+from typing import Any
+
+from vllm_soak.heap.attributes import type_name
+
+# Compared by identity, never hashed: a metaclass may define its own hash.
+_PREFIXES = ((GeneratorType, "gi"), (CoroutineType, "cr"), (AsyncGeneratorType, "ag"))
+
+
+def _prefix(cls: type) -> str | None:
+    return next((prefix for one, prefix in _PREFIXES if cls is one), None)
+
+
+def frame_of(item: Any) -> FrameType | None:
+    """The frame of a generator, coroutine or traceback, or the frame itself; None when it has ended."""
+    cls = type(item)
+    if cls is FrameType:
+        return item  # type: ignore[no-any-return]
+    if cls is TracebackType:
+        return item.tb_frame  # type: ignore[no-any-return]
+    prefix = _prefix(cls)
+    found = getattr(item, f"{prefix}_frame") if prefix else None
+    return found if type(found) is FrameType else None
+
+
+def shown_type(item: object) -> str:
+    """Short name of an object's type, with the place where its frame stands if it holds one."""
+    return f"{type_name(type(item))} {standing(item)}".rstrip()
+
+
+def standing(item: Any) -> str:
+    """`function (file.py:line)` of an object that holds a frame; empty for any other."""
+    cls = type(item)
+    if cls is TracebackType:
+        return _place(item.tb_frame.f_code, item.tb_lineno)
+    frame = frame_of(item)
+    if frame is not None:
+        return _place(frame.f_code, frame.f_lineno)
+    prefix = _prefix(cls)
+    return _place(getattr(item, f"{prefix}_code"), None) if prefix else ""
+
+
+def _place(code: CodeType, line: int | None) -> str:
+    file = code.co_filename.rpartition("/")[2]
+    return f"{code.co_name} ({file}:{line or code.co_firstlineno})"

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that pile up without any one container growing: chains, many small containers, what native code holds.
+
+The native walk puts objects that are reached in the same way into one group. A group that grew stands for its
+growth when the group above it did not grow in step, and no container that grew explains it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vllm_soak.heap import native
+from vllm_soak.heap.attributes import type_module, type_name
+from vllm_soak.heap.frames import shown_type
+from vllm_soak.heap.path import Path, Rung, is_ours, owner_module
+from vllm_soak.heap.payload import payload_bytes, types_by_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from vllm_soak.heap.locate import Located, Locator
+    from vllm_soak.heap.native import NativeWalk
+
+# Groups are named for this many at most: each costs a search along its path.
+NAMED = 24
+# Members of a group that are looked at.
+SAMPLES = 5
+# A group or container explains growth below it when it grew by at least one part in this many.
+IN_STEP = 8
+# Fewer new objects than this in one round are what a lazy import or a log line leaves.
+FEWEST = 3
+_OWN_GROUPS = 2
+
+
+class Grown(NamedTuple):
+    """A group at two censuses."""
+
+    group: int
+    objects_before: int
+    objects: int
+    bytes_before: int
+    bytes_now: int
+
+    @property
+    def added(self) -> int:
+        """Objects added."""
+        return self.objects - self.objects_before
+
+    @property
+    def bytes_added(self) -> int:
+        """Bytes added."""
+        return self.bytes_now - self.bytes_before
+
+
+@dataclass
+class Tracked:
+    """A group that was answered with once, and is from then on.
+
+    Attributes:
+        path: The way to its first member.
+        by_bytes: Its length is its bytes: the objects are the same, but longer.
+        exclusive: Bytes that came with each new member, beyond its own.
+        entry_types: Types of members.
+    """
+
+    path: Path
+    type: str
+    by_bytes: bool
+    exclusive: float | None
+    entry_types: list[str]
+
+
+class Populations:
+    """Compares the groups of each walk with those of the one before."""
+
+    def __init__(self) -> None:
+        self._before: Any = None
+        self._tracked: dict[int, Tracked] = {}
+
+    def forget(self) -> None:
+        """Start anew."""
+        self._before, self._tracked = None, {}
+
+    def rows(
+        self, walk: NativeWalk, locator: Locator, growth: Callable[[int], int], taken: set[str]
+    ) -> list[tuple[int, dict[str, Any]]]:
+        """Rows with their growth in objects, for groups that grew now or before.
+
+        Args:
+            walk: A finished walk.
+            locator: Finds objects from its roots.
+            growth: Entries that the container at an address gained.
+            taken: Paths of other rows.
+        """
+        now = native.NATIVE.Tally(walk.table)
+        grown = {} if self._before is None else {row[0]: Grown(*row) for row in now.grown(self._before)}
+        search = _Search(walk, locator, growth, grown)
+        for one in search.candidates():
+            self._meet(search, one, taken)
+        found = list(self._known(now))
+        self._before = now
+        return found
+
+    def _meet(self, search: _Search, one: Grown, taken: set[str]) -> None:
+        key = search.key(one.group)
+        if key in self._tracked:
+            self._tracked[key].exclusive = search.exclusive(one)
+            return
+        path = search.path(one)
+        if path is None:
+            return
+        while path.text in taken:
+            path = path._replace(ordinal=path.ordinal + 1)
+        taken.add(path.text)
+        by_bytes = one.added <= 0
+        self._tracked[key] = Tracked(
+            path, search.type_of(one.group), by_bytes, None if by_bytes else search.exclusive(one), search.types(one)
+        )
+
+    def _known(self, now: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+        for key, tracked in self._tracked.items():
+            found = now.find(key)
+            if found is None:
+                continue
+            _, count, size = found
+            then = None if self._before is None else self._before.find(key)
+            grown = count - (then[1] if then else 0)
+            yield grown, _row(tracked, size if tracked.by_bytes else count, size)
+
+
+class _Search:
+    """Finds out which groups stand for the growth of one census, and how they are reached."""
+
+    def __init__(
+        self, walk: NativeWalk, locator: Locator, growth: Callable[[int], int], grown: dict[int, Grown]
+    ) -> None:
+        self._walk = walk
+        self._locator = locator
+        self._growth = growth
+        self._grown = grown
+        self._by_bytes = types_by_bytes()
+        self._located: dict[int, Located | None] = {}
+
+    def key(self, group: int) -> int:
+        """A group's number in every walk."""
+        found: int = self._group(group)[0]
+        return found
+
+    def type_of(self, group: int) -> str:
+        """Short name of the type of a group's members."""
+        return type_name(self._group(group)[2])
+
+    def candidates(self) -> list[Grown]:
+        """Groups that grew, the largest growth first, without those that others explain."""
+        fresh = [one for one in self._grown.values() if self._stands(one)]
+        fresh.sort(key=lambda one: (-one.added, -one.bytes_added, self.key(one.group)))
+        return [one for one in fresh[: 4 * NAMED] if not self._is_explained(one)][:NAMED]
+
+    def path(self, one: Grown) -> Path | None:
+        """The way to the group's first member, or None when it is the harness's, or has moved."""
+        way = self._walk.table.way(self._group(one.group)[5])
+        where = self._locate(way)
+        if where is None:
+            return self._lost(way, one)
+        return None if self._is_ours(where.path) else where.path._replace(general=True)
+
+    def types(self, one: Grown) -> list[str]:
+        """What members are, in words: a generator with the place where it stands."""
+        found = [self._member(at) for at in self._members(one)]
+        shown = [shown_type(item) for item in found if item is not None]
+        return list(dict.fromkeys(shown)) or [self.type_of(one.group)]
+
+    def exclusive(self, one: Grown) -> float | None:
+        """Bytes of groups below that came with each new member, and what members hold outside the heap."""
+        if one.added <= 0:
+            return None
+        below = sum(other.bytes_added for other in self._grown.values() if self._is_below(other.group, one.group))
+        return max(below, 0) / one.added + self._payload(one)
+
+    def _payload(self, one: Grown) -> float:
+        """Mean bytes outside the heap, of members and of what was added right below them."""
+        held = [payload_bytes(item) for item in map(self._member, self._members(one)) if item is not None]
+        return sum(held) / len(held) if held else 0.0
+
+    def _stands(self, one: Grown) -> bool:
+        _, parent, cls, _, _, _ = self._group(one.group)
+        if one.group < _OWN_GROUPS or cls is None or self._is_of_harness(cls):
+            return False
+        if one.added <= 0:
+            return one.bytes_added > 0 and any(cls is known for known in self._by_bytes)
+        if one.added < FEWEST:
+            return False
+        above = self._grown.get(parent)
+        return above is None or above.added * IN_STEP < one.added
+
+    @staticmethod
+    def _is_of_harness(kind: type) -> bool:
+        return is_ours(type_module(kind))
+
+    def _is_explained(self, one: Grown) -> bool:
+        """Whether most of a few members are reached through a container that grew in step."""
+        needed = one.added if one.added > 0 else 1
+        members = self._members(one)
+        through = sum(self._passes(at, needed) for at in members)
+        return 2 * through > len(members)
+
+    def _passes(self, member: int, needed: int) -> bool:
+        way = self._walk.table.way(member)
+        return any(self._growth(address) * IN_STEP >= needed for address in way)
+
+    def _is_below(self, group: int, above: int) -> bool:
+        while group >= 0:
+            group = self._group(group)[1]
+            if group == above:
+                return True
+        return False
+
+    def _members(self, one: Grown) -> list[int]:
+        found: list[int] = self._walk.table.members(one.group, SAMPLES)
+        return found
+
+    def _member(self, at: int) -> Any:
+        where = self._locate(self._walk.table.way(at))
+        return None if where is None else where.item
+
+    def _locate(self, way: list[int]) -> Located | None:
+        last = way[-1]
+        if last not in self._located:
+            try:
+                self._located[last] = self._locator.by_chain(way)
+            except RuntimeError:  # a container on the way is being changed
+                self._located[last] = None
+        return self._located[last]
+
+    def _lost(self, way: list[int], one: Grown) -> Path | None:
+        """What no root reaches has no name but its type. Frames are those of running threads, the census's too."""
+        cls = self._group(one.group)[2]
+        if self._locator.knows(way[0]) or cls is FrameType:
+            return None
+        return Path(f"<no root: {type_name(cls)}>", "", (Rung(None, type_name(cls), type_module(cls)),))
+
+    @staticmethod
+    def _is_ours(path: Path) -> bool:
+        return is_ours(owner_module(path))
+
+    def _group(self, group: int) -> tuple[int, int, Any, int, int, int]:
+        found: tuple[int, int, Any, int, int, int] = self._walk.table.group(group)
+        return found
+
+
+def _row(tracked: Tracked, length: int, size: int) -> dict[str, Any]:
+    return {
+        "path": tracked.path.text,
+        "template": tracked.path.template,
+        "fingerprint": tracked.path.fingerprint,
+        "type": tracked.type,
+        "length": length,
+        "shallow_bytes": size,
+        "exclusive_per_entry": tracked.exclusive,
+        "bound": None,
+        "bound_reason": "",
+        "steps": tracked.path.steps,
+        "entry_types": tracked.entry_types,
+    }
