@@ -95,7 +95,8 @@ def test_a_process_that_ends_meanwhile_is_said_so(
 ) -> None:
     service = serve("-m", "vllm_soak.probe", VLLM_SOAK_PROBE=str(tmp_path))
     watching = start("locate", "--pid", service.pid, "--interval", 0.5, "--rounds", 1000)
-    watching.wait_for("baseline")
+    watching.wait_for("window 1 of 1000")
     service.process.kill()
     assert watching.end() == 3
+    assert "INCONCLUSIVE" in watching.output
     assert "is gone" in watching.output

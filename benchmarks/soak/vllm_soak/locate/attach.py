@@ -7,7 +7,6 @@ The load is not ours, so a round is a window of time, and growth is counted by t
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -89,7 +88,7 @@ class Observer:
         self._windows = windows
         self._console = console
         self._since = time.monotonic()
-        self._say(f"{printable(who['process'])} (pid {who['pid']}), Python {printable(who['python'])}")
+        self.say(f"{printable(who['process'])} (pid {who['pid']}), Python {printable(who['python'])}")
 
     def watch(self) -> None:
         """Take a baseline, then a census after every window, until the answer is clear."""
@@ -115,7 +114,7 @@ class Observer:
         work = 0 if baseline else max(1, round(seconds * PER_SECOND))
         # The first window is where the censuses' series begin: what comes after it is measured.
         self.journal.add(answer, work=work, seconds=seconds, measured=index > 1, values=None)
-        self._say(self._progress(answer, index))
+        self.say(self._progress(answer, index))
 
     def _progress(self, answer: dict[str, object], index: int) -> str:
         cut = f"; {printable(answer['partial'])}" if answer["partial"] else ""
@@ -124,7 +123,12 @@ class Observer:
         )
         return f"  {what}: {answer['objects']:,} objects walked in {answer['seconds']:.2f} s{cut}"
 
-    def _say(self, text: str) -> None:
+    def _window(self, number: int) -> str:
+        wanted, most = self._windows.rounds, self._windows.max_rounds
+        return f"window {number} of {wanted}" if number <= wanted else f"window {number} of at most {most}"
+
+    def say(self, text: str) -> None:
+        """Print a line as it is."""
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -143,8 +147,13 @@ def locate(pid: int | None, socket: Path | None, windows: Windows, console: Cons
     """
     windows.check()
     observer = Observer(connected(probe_socket(pid, socket)), windows, console)
-    with suppress(KeyboardInterrupt):  # what was seen until then is still an answer
+    try:
         observer.watch()
+    except EngineError:
+        show(observer.located(), console)  # what was seen until then is worth knowing
+        raise
+    except KeyboardInterrupt:  # likewise, and as good an answer as any
+        observer.say("interrupted")
     found = observer.located()
     show(found, console)
     return found.exit_code
