@@ -19,7 +19,7 @@ HEAD = (
 )
 
 # Seconds; less is lost in a batch.
-NOTICEABLE = 0.01
+NOTICEABLE = 0.001
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
@@ -87,7 +87,8 @@ def reading_text(stop: dict[str, float] | None) -> str:
 def stop_text(row: dict[str, Any]) -> str:
     """The longest stop in CPU seconds; for what works beside the engine the longest time between two steps."""
     if row.get("gap") is not None:
-        return f"{seconds_text(row['gap'])} between steps (without: {seconds_text(row['gap_control'])})"
+        whole = f"; whole, at rest: {seconds_text(row['reading']['cpu'])}" if row.get("reading") else ""
+        return f"{seconds_text(row['gap'])} between steps (without: {seconds_text(row['gap_control'])}){whole}"
     return "-" if row["stop"] is None else seconds_text(row["stop"]["cpu"])
 
 
