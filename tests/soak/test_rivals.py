@@ -245,3 +245,17 @@ print(fork(action, Path(sys.argv[1]), 30 if "sleep" not in {body!r} else 5))
     done = subprocess.run(line, env=where, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == expected
     assert (tmp_path / "log").read_text().startswith("in the fork")
+
+
+def test_what_works_beside_the_engine_is_told_by_its_steps_and_their_control():
+    from rivals.registry import TOOLS
+    from rivals.row import row_of
+    from rivals.table import cells
+
+    found = raw()
+    block = {"seconds": 1.0, "cpu": 1.0}
+    pairs = [{"on": {**block, "longest": at / 100}, "off": {**block, "longest": at / 1000}} for at in (5, 8, 3)]
+    found["phases"]["beside"] = {"pairs": pairs, "actions": 3}
+    row = row_of("memray-attach", TOOLS["memray-attach"], found)
+    assert (row["gap"], row["gap_control"], row["actions"]) == (0.08, 0.008, 3)
+    assert "80 ms between steps (without: 8 ms)" in cells(row)
