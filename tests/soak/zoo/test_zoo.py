@@ -24,7 +24,7 @@ CALM = sorted((ZOO / "calm").glob("*.py"))
 Verdicts = Callable[[Path], ProcessVerdict]
 Facts = Callable[[Path], dict[str, Any]]
 # What the census may not be able to see yet: the specimen that shows whether it can.
-SHOWN_BY = {"populations": "linked_list", "sizes": "bytes_concat", "contexts": "contextvar_list"}
+SHOWN_BY = {"populations": "linked_list", "sizes": "bytes_concat"}
 
 
 def names(found: ProcessVerdict, *outcomes: Outcome) -> list[str]:
@@ -42,8 +42,6 @@ def can(need: str, verdict: Verdicts) -> bool:
     """Whether the census has what a specimen needs."""
     if need == "inspectors":
         return any("lru" in rule.__name__ for rule in bounds.RULES)
-    if need == "registries":
-        return False
     return bool(verdict(ZOO / "leaks" / f"{SHOWN_BY[need]}.py").suspects)
 
 

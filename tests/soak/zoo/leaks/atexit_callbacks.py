@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clean-up registered for the end of the process, once a request."""
+"""A clean-up registered for the end of the process, once a request: it is seen, its holder is native."""
 
 from __future__ import annotations
 
 import atexit
 
-PATH = "atexit"
-NEEDS = "registries"
+PATH = ("atexit", "<no root: bytearray>")
+NEEDS = "populations"
 
 
 def step() -> None:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A list that only the running thread's context holds."""
+"""A list that only the running thread's context holds: it is seen, its holder is not."""
 
 from __future__ import annotations
 
 import contextvars
 
-PATH = "contextvar_list.HISTORY"
-NEEDS = "contexts"
+PATH = ("contextvar_list.HISTORY", "<no root: object>")
+NEEDS = "populations"
 
 HISTORY: contextvars.ContextVar[list[object]] = contextvars.ContextVar("HISTORY")
 HISTORY.set([])

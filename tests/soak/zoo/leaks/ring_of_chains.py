@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-PATH = "ring_of_chains.SLOTS"
+PATH = ("ring_of_chains.SLOTS", "ring_of_chains.SLOTS[i]")
 NEEDS = "populations"
 
 SLOTS: list[Any] = [None] * 8

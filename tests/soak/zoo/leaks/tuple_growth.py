@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-PATH = "tuple_growth.SERVICE.versions"
+PATH = ("tuple_growth.SERVICE.versions", "tuple_growth.SERVICE.versions[i]")
 NEEDS = "populations"
 
 
