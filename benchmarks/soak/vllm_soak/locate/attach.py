@@ -118,9 +118,7 @@ class Observer:
 
     def _progress(self, answer: dict[str, object], index: int) -> str:
         cut = f"; {printable(answer['partial'])}" if answer["partial"] else ""
-        what = (
-            f"window {index - 1} of {self._windows.rounds}" if index > 1 else ("first window" if index else "baseline")
-        )
+        what = ("baseline", "warm-up")[index] if index < 2 else self._window(index - 1)
         return f"  {what}: {answer['objects']:,} objects walked in {answer['seconds']:.2f} s{cut}"
 
     def _window(self, number: int) -> str:
@@ -143,7 +141,7 @@ def locate(pid: int | None, socket: Path | None, windows: Windows, console: Cons
 
     Raises:
         UsageError: Neither or both of pid and socket are given, or there is no probe.
-        EngineError: The process ended or hangs.
+        EngineError: The process ended or hangs; what was seen until then has been printed.
     """
     windows.check()
     observer = Observer(connected(probe_socket(pid, socket)), windows, console)
