@@ -42,9 +42,9 @@ def test_a_round_is_not_begun_after_the_time() -> None:
 
 
 def test_warm_up_leaves_requests_for_the_measured_rounds() -> None:
-    tight = budget(max_requests=400)
-    assert tight.allows_warm_up(arms(0), 0)
-    assert not tight.allows_warm_up(arms(200), 2)
+    tight = budget(max_requests=600)
+    assert tight.allows_warm_up(arms(200), 2)
+    assert not tight.allows_warm_up(arms(300), 3)
 
 
 def test_warm_up_ends_however_unsteady_an_engine_is() -> None:

@@ -22,7 +22,7 @@ from vllm_soak.plan import Plan, check_plan, parse_duration
         ({"request_rate": math.nan}, "--request-rate nan is too small"),
         ({"rounds": 2}, "--rounds 2 is too few"),
         ({"rounds": 9, "max_rounds": 8}, "--max-rounds 8 is below --rounds 9"),
-        ({"num_prompts": 100, "max_requests": 399}, "--max-requests 399 does not hold"),
+        ({"num_prompts": 100, "max_requests": 599}, "--max-requests 599 does not hold"),
         ({"duration": "tomorrow"}, "--duration 'tomorrow' is not a duration"),
         ({"duration": "0h"}, "--duration '0h' is not a duration"),
         ({"random_input_len": 2048}, "exceed the longest sequence of 2048"),

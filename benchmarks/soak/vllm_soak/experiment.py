@@ -78,22 +78,20 @@ class Experiment:
             EngineError: An engine did not start or died; what was measured is in the store.
         """
         groups = [self.arms] if interleaved else [[arm] for arm in self.arms]
-        ends = time.monotonic() + self.plan.seconds
-        for place, group in enumerate(groups):
-            now = time.monotonic()
-            self.budget = Budget(self.plan, now, (ends - now) / (len(groups) - place))
+        for group in groups:
             try:
-                self.soak(group)
+                self.soak(group, self.plan.seconds / len(groups))
             finally:
                 for arm in group:
                     arm.stop()
 
-    def soak(self, group: list[ArmRunner]) -> None:
-        """Take one group of arms from start to their last measured round."""
+    def soak(self, group: list[ArmRunner], seconds: float) -> None:
+        """Take one group of arms from start to their last measured round, within `seconds` once they are up."""
         self.progress.phase(f"starting {' and '.join(arm.name for arm in group)}")
         for arm in group:
             arm.launch()
         together(group, ArmRunner.wait_ready)
+        self.budget = Budget(self.plan, time.monotonic(), seconds)
         first = self.warm_up(group)
         self.measure(group, first)
 

@@ -20,6 +20,7 @@ ArmOrder = Literal["auto", "interleaved", "sequential"]
 
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 FEWEST_ROUNDS = 3
+FEWEST_WARM_UP_ROUNDS = 3
 
 
 def parse_duration(text: str) -> float:
@@ -56,7 +57,7 @@ class Plan:
         rounds: Measured rounds, after warm-up.
         max_rounds: Measured rounds at most, when the answer is not clear after --rounds.
         max_requests: Requests at most for each arm, warm-up included.
-        duration: Time at most for the whole run, for example 15m or 12h.
+        duration: Time at most once the engine is up, for example 15m or 12h; with --ab for both arms together.
         block_size: KV-cache block size in tokens; raised where the engine demands it.
         num_gpu_blocks_override: KV-cache blocks; tiny models default to 2,000, so that the prefix cache fills early.
         max_model_len: Longest sequence in tokens; the tiny models default to 2,048.
@@ -180,11 +181,11 @@ def check_rounds(plan: Plan) -> None:
         raise UsageError(
             f"--max-rounds {plan.max_rounds} is below --rounds {plan.rounds}", "raise it or lower --rounds"
         )
-    needed = plan.num_prompts * (FEWEST_ROUNDS + 1)
+    needed = plan.num_prompts * (FEWEST_ROUNDS + FEWEST_WARM_UP_ROUNDS)
     if plan.request_budget < needed:
         raise UsageError(
-            f"--max-requests {plan.max_requests} does not hold a warm-up and {FEWEST_ROUNDS} rounds of "
-            f"{plan.num_prompts} requests",
+            f"--max-requests {plan.max_requests} does not hold {FEWEST_WARM_UP_ROUNDS} warm-up and {FEWEST_ROUNDS} "
+            f"measured rounds of {plan.num_prompts} requests",
             f"give {needed} or more, or lower --num-prompts",
         )
     parse_duration(plan.duration or "1")

@@ -6,6 +6,7 @@ Each stage is a small function that either answers or ends the command with one 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +24,8 @@ from vllm_soak.environments.releases import Release
 from vllm_soak.environments.target import Target, prepare
 from vllm_soak.errors import EngineError, UsageError
 from vllm_soak.experiment import Experiment
+from vllm_soak.patching.registry import known
+from vllm_soak.patching.selection import PLUGIN, VARIABLE, left_out_by_engine, unknown_names
 from vllm_soak.plan import Plan, check_plan
 from vllm_soak.report.progress import Progress
 from vllm_soak.report.write import print_report, write_reports
@@ -55,6 +58,7 @@ def soak(plan: Plan, console: Console) -> Finished:
     """
     check_plan(plan)
     check_model(plan.model)
+    check_patches(plan)
     choice = choose(engine=plan.engine, python=plan.python, driver=plan.driver)
     console.print(choice.reason, highlight=False, markup=False, soft_wrap=True)
     folder = new_run_folder(plan, choice.release)
@@ -69,7 +73,20 @@ def soak(plan: Plan, console: Console) -> Finished:
 
 def stored_plan(plan: Plan, release: Release) -> dict[str, Any]:
     """The plan as the store keeps it, with the engine that was really chosen."""
-    return {**plan.as_json(), "engine": str(release)}
+    return {**plan.as_json(), "release": str(release)}
+
+
+def check_patches(plan: Plan) -> None:
+    """Refuse a selection that would silently soak without what was asked for.
+
+    Raises:
+        UsageError: A name is no patch's, or vLLM would leave out the plugin.
+    """
+    if wrong := unknown_names(plan.patches, known()):
+        cause, _, remedy = wrong.removeprefix(f"{VARIABLE} ").rstrip(".").partition("; ")
+        raise UsageError(f"--patches {cause}", remedy)
+    if left_out := left_out_by_engine(os.environ):
+        raise UsageError(left_out, f"add {PLUGIN} to VLLM_PLUGINS, or unset it")
 
 
 @contextmanager

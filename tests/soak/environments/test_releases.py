@@ -79,3 +79,7 @@ def test_near_matches_are_few_distinct_and_tested(text: str) -> None:
 @given(st.sampled_from(TESTED))
 def test_a_tested_version_is_nearest_to_itself(version: str) -> None:
     assert near_versions(version)[0] == version
+
+
+def test_a_version_beyond_all_is_nearest_to_the_newest() -> None:
+    assert near_versions("99.0.0") == list(TESTED[-1:-4:-1])

@@ -33,7 +33,10 @@ def test_a_treatable_leak_asks_for_the_proof(leak_run, leak_verdict):
 
 
 def test_a_proven_patch_asks_to_be_used(ab_run, ab_verdict):
-    assert [one.command for one in advise(ab_run, ab_verdict)] == ["pip install vllm-soak", "vllm-soak patches"]
+    assert [one.command for one in advise(ab_run, ab_verdict)] == [
+        "pip install --no-deps vllm_soak-*.whl",
+        "vllm-soak patches",
+    ]
 
 
 def test_an_unknown_leak_asks_to_be_watched(leak_run, leak_verdict):

@@ -58,6 +58,7 @@ class ArmRunner:
         self._pieces: list[dict[str, Any]] = []
         self._began = time.monotonic()
         self._censuses = 0
+        self._stopped = False
 
     def launch(self) -> None:
         """Start the process without waiting for the engine."""
@@ -114,7 +115,8 @@ class ArmRunner:
         self._guarded(lambda: self._observe(index, phase))
 
     def stop(self) -> None:
-        """Stop the process and whatever it started."""
+        """Stop the process and whatever it started; what that cuts short is not the engine's failure."""
+        self._stopped = True
         self.target.stop()
 
     def _round(self, index: int, phase: str, pieces: list[dict[str, Any]]) -> Round:
@@ -167,6 +169,8 @@ class ArmRunner:
         try:
             return action()
         except EngineError as failure:
+            if self._stopped:
+                raise
             # A dead peer of the probe is the engine's death: say that, with its exit code and log.
             cause = self.target.death() or failure
             self.store.fail_arm(self.name, str(cause))

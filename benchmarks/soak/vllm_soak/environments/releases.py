@@ -43,6 +43,8 @@ TESTED = (
 )
 NEWEST = TESTED[-1]
 NEAR = 3
+# A slip of one character in a version keeps this share of it; other versions seldom do.
+ALIKE = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,8 @@ def near_versions(version: str) -> list[str]:
         wanted = Version(version).release
     except InvalidVersion:
         return get_close_matches(version, TESTED, n=NEAR, cutoff=0.3) or [NEWEST]
+    if wanted > Version(NEWEST).release and not get_close_matches(version, TESTED, cutoff=ALIKE):
+        return list(TESTED[-1 : -NEAR - 1 : -1])
     # Among equally distant versions the one spelt most alike comes first: 0.255.1 is nearer to 0.25.1.
     spelt = get_close_matches(version, TESTED, n=len(TESTED), cutoff=0.0)
     by_number = sorted(TESTED, key=lambda known: (distance(wanted, known), spelt.index(known)))

@@ -9,14 +9,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import sys
+from dataclasses import replace
 from typing import NoReturn
 
 from vllm_soak.errors import ExitCode
 from vllm_soak.patching.apply import apply_selected
 from vllm_soak.patching.engine import installed_release
-from vllm_soak.patching.registry import by_name
-from vllm_soak.patching.status import PatchStatus, row
+from vllm_soak.patching.registry import by_name, known
+from vllm_soak.patching.selection import VARIABLE, left_out_by_engine, unknown_names
+from vllm_soak.patching.status import PatchStatus, Status, row
 from vllm_soak.patching.verify import defect
 
 _COLUMNS = ("name", "upstream", "affected", "status", "defect", "reason")
@@ -43,7 +46,10 @@ def main(arguments: list[str] | None = None) -> int:
         )
         return ExitCode.USAGE
     sys.stdout.write(json.dumps(rows) + "\n" if options.json else _table(f"{options.engine} {version}", rows))
-    return ExitCode.CLEAN
+    wrong = unknown_names(os.environ.get(VARIABLE, ""), known(options.engine))
+    if wrong:
+        sys.stderr.write(f"{wrong}\n")
+    return ExitCode.USAGE if wrong else ExitCode.CLEAN
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -65,7 +71,17 @@ def _mend_torch() -> None:
 
 
 def _rows(engine: str, *, verify: bool) -> list[_Row]:
-    return [_row(status, verify=verify) for status in apply_selected(engine=engine, announce=False)]
+    left_out = left_out_by_engine(os.environ)
+    if left_out:
+        # What vLLM never loads is not applied, whatever this process could do.
+        return [
+            _row(replace(status, status=Status.DISABLED, reason=left_out), verify=False) for status in _asked(engine)
+        ]
+    return [_row(status, verify=verify) for status in _asked(engine)]
+
+
+def _asked(engine: str) -> list[PatchStatus]:
+    return apply_selected(engine=engine, announce=False)
 
 
 def _row(status: PatchStatus, *, verify: bool) -> _Row:

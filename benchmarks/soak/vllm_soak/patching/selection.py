@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from vllm_soak.patching.patch import Patch
 
 VARIABLE = "VLLM_SOAK_PATCHES"
+# Name of our entry point in `vllm.general_plugins`.
+PLUGIN = "vllm_soak"
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,23 @@ class Selection:
             return ""
         valid = ", ".join(["all", "none", *(patch.name for patch in patches)])
         return f"{VARIABLE} names no such patch: {', '.join(self.unknown)}; valid names are {valid}."
+
+
+def left_out_by_engine(environ: Mapping[str, str]) -> str:
+    """Why vLLM would never load this package, or an empty string.
+
+    `VLLM_PLUGINS` is an allow-list of plugins; vLLM drops the others without a word.
+    """
+    listed = environ.get("VLLM_PLUGINS")
+    if listed is None or PLUGIN in (word.strip() for word in listed.split(",")):
+        return ""
+    return f"VLLM_PLUGINS={listed} does not list {PLUGIN}, so vLLM never loads it"
+
+
+def unknown_names(text: str, patches: Iterable[Patch]) -> str:
+    """One sentence on the words of a selection that name no patch, or an empty string."""
+    patches = list(patches)
+    return select({VARIABLE: text}, patches).warning(patches)
 
 
 def select(environ: Mapping[str, str], patches: Iterable[Patch]) -> Selection:

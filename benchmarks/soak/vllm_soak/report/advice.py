@@ -70,7 +70,7 @@ def advise(run: RunData, verdict: RunVerdict) -> list[Advice]:
 def after_proof() -> list[Advice]:
     """The patch holds: use it."""
     return [
-        Advice("install the patches into the serving image", "pip install vllm-soak"),
+        Advice("install the patches into the serving image", "pip install --no-deps vllm_soak-*.whl"),
         Advice("check there that they apply", "vllm-soak patches"),
     ]
 

@@ -96,7 +96,7 @@ def subject(run: RunData) -> list[tuple[str, str]]:
     name = " ".join(str(one) for one in (engine.get("name"), engine.get("version")) if one)
     load = f"{plan['workload']}, {plan.get('random_input_len', '?')} tokens a prompt" if "workload" in plan else ""
     facts = [
-        ("engine", name or plan.get("engine") or plan.get("python") or ""),
+        ("engine", name or plan.get("release") or plan.get("engine") or plan.get("python") or ""),
         ("model", plan.get("model") or engine.get("model") or ""),
         ("driver", engine.get("driver") or plan.get("driver") or ""),
         ("load", load),

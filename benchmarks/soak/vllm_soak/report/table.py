@@ -158,5 +158,6 @@ def ratio_row(ratio: Ratio, columns: int) -> Row:
     """Throughput of the last arm over the first, from neighbouring pairs of blocks."""
     spread = f"{ratio.low:.3f} to {ratio.high:.3f}"
     return Row(
-        "patched / unpatched", [*[Cell("")] * (columns - 1), Cell(f"{ratio.median:.3f} x", spread, after=ratio.median)]
+        "patched / unpatched, median of pairs",
+        [*[Cell("")] * (columns - 1), Cell(f"{ratio.median:.3f} x", spread, after=ratio.median)],
     )

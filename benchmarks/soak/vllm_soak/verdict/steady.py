@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from vllm_soak.plan import FEWEST_WARM_UP_ROUNDS
 from vllm_soak.store.record import Arm, Population
 
-# A baseline, a first growth, and a second to compare it with.
-FEWEST_WARM_UP_ROUNDS = 3
+# FEWEST_WARM_UP_ROUNDS: a baseline, a first growth, and a second to compare it with.
 # A rate that fell by more than this share between two rounds is still settling; identical rounds of
 # work repeat a steady container's growth to within a few per cent.
 SETTLED_SHARE = 0.75
