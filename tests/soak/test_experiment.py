@@ -47,6 +47,11 @@ def test_warm_up_leaves_requests_for_the_measured_rounds() -> None:
     assert not tight.allows_warm_up(arms(300), 3)
 
 
+def test_the_first_round_is_run_however_short_the_time() -> None:
+    assert budget(0.0).allows_warm_up(arms(0), 0)
+    assert not budget(0.0).allows_warm_up(arms(100), 1)
+
+
 def test_warm_up_ends_however_unsteady_an_engine_is() -> None:
     assert budget().allows_warm_up(arms(900), MOST_WARM_UP_ROUNDS - 1)
     assert not budget().allows_warm_up(arms(1_000), MOST_WARM_UP_ROUNDS)

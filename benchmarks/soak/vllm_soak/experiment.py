@@ -52,7 +52,8 @@ class Budget:
         reserve = FEWEST_ROUNDS * self.plan.num_prompts
         room = self.plan.request_budget * WARM_UP_SHARE if index else self.plan.request_budget - reserve
         fits = all(arm.requests + self.plan.num_prompts <= room for arm in arms)
-        in_time = time.monotonic() - self.started < self.seconds * WARM_UP_SHARE
+        # The first round is what later censuses are compared with: without it nothing could be named.
+        in_time = index == 0 or time.monotonic() - self.started < self.seconds * WARM_UP_SHARE
         return index < MOST_WARM_UP_ROUNDS and fits and in_time
 
 
@@ -144,9 +145,10 @@ class Experiment:
 
     def share_names(self) -> None:
         """Watch what grows in one arm in all: its length where it does not grow is the proof of a fix."""
-        named = sorted(set().union(*(arm.named for arm in self.arms)) - set(self.plan.watch))
+        named = [path for arm in self.arms for path in arm.named]
+        watched = dict.fromkeys([*self.plan.watch, *named[:MOST_WATCHED]])
         for arm in self.arms:
-            arm.watched = [*self.plan.watch, *named[:MOST_WATCHED]]
+            arm.watched = list(watched)
 
     def advance(self, group: list[ArmRunner], done: int) -> None:
         """Show how much of the round's work is done over all arms."""

@@ -32,7 +32,7 @@ class ArmRunner:
         folder: The run folder.
 
     Attributes:
-        named: Paths that this arm's censuses have named so far.
+        named: Paths that this arm's censuses have named so far, what grew most first.
         watched: Paths whose length every sample carries.
     """
 
@@ -53,7 +53,7 @@ class ArmRunner:
         self.folder = folder
         self.requests = 0
         self.facts: dict[str, Any] = {}
-        self.named: set[str] = set()
+        self.named: dict[str, None] = {}
         self.watched: list[str] = list(plan.watch)
         self._pieces: list[dict[str, Any]] = []
         self._began = time.monotonic()
@@ -157,7 +157,7 @@ class ArmRunner:
     def _record_census(self, index: int, process: str, answer: dict[str, Any]) -> None:
         where: dict[str, Any] = {"arm": self.name, "round": index, "requests": self.requests}
         counts = {key: answer[key] for key in ("objects", "containers", "seconds", "walker", "partial")}
-        self.named.update(row["path"] for row in answer["populations"])
+        self.named |= {row["path"]: None for row in answer["populations"]}
         rows = [population(row, where | {"process": process}) for row in answer["populations"]]
         self.store.add_census(Census(**where, process=process, **counts), rows)
 
