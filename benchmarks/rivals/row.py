@@ -56,13 +56,13 @@ def spoken(tool: Tool, result: dict[str, Any]) -> dict[str, Any]:
 
 def naming(phase: dict[str, Any]) -> dict[str, Any] | None:
     """What was named in a phase, where it ranked at best and at the end, and when that was conclusive."""
-    if "readings" not in phase:
+    if not phase.get("readings"):
         return None
     ranks = [reading["rank"] for reading in phase["readings"]]
     seen = [rank for rank in ranks if rank]
     kept = {key: phase[key] for key in ("named", "conclusive", "suspects", "leaks") if key in phase}
     own = next((reading["own"] for reading in reversed(phase["readings"]) if reading["own"]), "")
-    requests = phase["readings"][-1]["requests"] if phase["readings"] else 0
+    requests = phase["readings"][-1]["requests"]
     return kept | {"ranks": ranks, "best": min(seen, default=None), "own": own, "requests": requests}
 
 
