@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads change the object graph all the while sliced censuses walk it: nothing may crash, and no thread may see an error.
+"""Threads change the object graph while sliced censuses walk it: nothing may crash, no thread may see an error.
 
     python benchmarks/heap_stress.py --seconds 120
 
@@ -131,7 +131,7 @@ def mutate(at: int, ends: float, errors: list[str], turns: list[int]) -> None:
     """One thread: its own work mostly, all others' now and then."""
     chance = random.Random(at)  # noqa: S311 - a schedule, not a secret
     while time.monotonic() < ends:
-        work = WORK[at % len(WORK)] if chance.random() < 0.5 else chance.choice(WORK)  # noqa: PLR2004
+        work = WORK[at % len(WORK)] if chance.random() < 0.5 else chance.choice(WORK)
         try:
             work(chance)
         except BaseException as error:  # noqa: BLE001 - every error is what this looks for

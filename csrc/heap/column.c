@@ -47,8 +47,16 @@ void column_free(Column *column) {
     column->used = column->room = 0;
 }
 
-/* Room for a number of entries; the old ones are placed anew. */
-int index_reserve(Index *index, size_t entries, const Column *keys) {
+static void put(Column *slots, uint64_t key, uint32_t entry) {
+    size_t mask = slots->used - 1, slot = spread(key) & mask;
+    while (AT(*slots, uint32_t, slot) != 0 && AT(*slots, uint32_t, slot) != entry) {
+        slot = (slot + 1) & mask;
+    }
+    AT(*slots, uint32_t, slot) = entry;
+}
+
+/* 1 when the slots were too few and wider ones are there, 0 when they do. */
+static int widen(const Index *index, size_t entries, Column *fresh) {
     size_t slots = index->slots.used;
     if (3 * entries <= 2 * slots) {
         return 0;
@@ -57,28 +65,61 @@ int index_reserve(Index *index, size_t entries, const Column *keys) {
     while (3 * entries > 2 * wider) {
         wider *= 2;
     }
-    Column fresh = {NULL, sizeof(uint32_t), 0, 0};
-    if (column_reserve(&fresh, wider) < 0) {
+    *fresh = (Column){NULL, sizeof(uint32_t), 0, 0};
+    if (column_reserve(fresh, wider) < 0) {
         return -1;
     }
-    fresh.used = wider;
-    for (size_t at = 0; at < slots; at++) {
+    fresh->used = wider;
+    return 1;
+}
+
+/* Room for a number of entries; the old ones are placed anew at once. */
+int index_reserve(Index *index, size_t entries, const Column *keys) {
+    Column fresh;
+    int wider = widen(index, entries, &fresh);
+    if (wider <= 0) {
+        return wider;
+    }
+    for (size_t at = 0; at < index->slots.used; at++) {
         uint32_t entry = AT(index->slots, uint32_t, at);
         if (entry != 0) {
-            size_t slot = mix(AT(*keys, uint64_t, entry - 1)) & (wider - 1);
-            while (AT(fresh, uint32_t, slot) != 0) {
-                slot = (slot + 1) & (wider - 1);
-            }
-            AT(fresh, uint32_t, slot) = entry;
+            put(&fresh, AT(*keys, uint64_t, entry - 1), entry);
         }
     }
     column_free(&index->slots);
     index->slots = fresh;
-    index->mask = wider - 1;
+    index->mask = fresh.used - 1;
     return 0;
+}
+
+int index_widen(Index *index, size_t entries) {
+    Column fresh;
+    int wider = widen(index, entries, &fresh);
+    if (wider <= 0) {
+        return wider;
+    }
+    column_free(&index->old); /* it was emptied long ago: a growth takes many more steps than there are slots */
+    index->old = index->slots;
+    index->moved = 0;
+    index->slots = fresh;
+    index->mask = fresh.used - 1;
+    return 0;
+}
+
+void index_move(Index *index, const Column *keys, size_t slots) {
+    for (; slots > 0 && index->moved < index->old.used; slots--, index->moved++) {
+        uint32_t entry = AT(index->old, uint32_t, index->moved);
+        if (entry != 0) {
+            put(&index->slots, AT(*keys, uint64_t, entry - 1), entry);
+        }
+    }
+    if (index->old.base != NULL && index->moved == index->old.used) {
+        column_free(&index->old);
+    }
 }
 
 void index_free(Index *index) {
     column_free(&index->slots);
-    index->mask = 0;
+    column_free(&index->old);
+    index->mask = index->moved = 0;
 }

@@ -16,7 +16,7 @@ static int find(Groups *groups, uint64_t key, uint32_t parent, uint32_t kind, ui
         index_reserve(&groups->index, groups->groups.used + 1, &groups->keys) < 0) {
         return -1;
     }
-    size_t slot = mix(key) & groups->index.mask;
+    size_t slot = spread(key) & groups->index.mask;
     for (uint32_t entry; (entry = AT(groups->index.slots, uint32_t, slot)) != 0;
          slot = (slot + 1) & groups->index.mask) {
         if (AT(groups->keys, uint64_t, entry - 1) == key) {

@@ -36,6 +36,8 @@ size_t column_bytes(const Column *column);
 typedef struct {
     Column slots;
     size_t mask;
+    Column old; /* the slots before the last growth, while their entries are being placed anew bit by bit */
+    size_t moved;
 } Index;
 
 static inline uint64_t mix(uint64_t number) {
@@ -44,7 +46,13 @@ static inline uint64_t mix(uint64_t number) {
     return number ^ (number >> 29);
 }
 
+/* Where to look for a number: neighbours in memory are neighbours here, since what is allocated together is met
+ * together, and then shares cache lines. */
+static inline uint64_t spread(uint64_t number) { return mix(number >> 10) + (number >> 4 & 63); }
+
 int index_reserve(Index *index, size_t entries, const Column *keys); /* keys: uint64_t per position */
+int index_widen(Index *index, size_t entries); /* like index_reserve(), but the old entries are left to index_move() */
+void index_move(Index *index, const Column *keys, size_t slots);
 void index_free(Index *index);
 
 /* How the objects of one type are treated. */
@@ -157,6 +165,10 @@ typedef struct {
     Column length;   /* uint64_t, of each container */
     Column late;     /* uint32_t */
     Column statics;  /* uint32_t */
+    Column edges;      /* uint32_t: what each object refers to, when it is recorded */
+    Column edge_start; /* uint32_t, of each object */
+    Column edge_end;   /* uint32_t, of each object */
+    Column garbage;    /* uint32_t: cyclic garbage in each group */
     Column dropped;  /* PyObject *: references to give back when the slice ends */
     PyObject *hidden; /* list */
     PyObject *roots;  /* list of (object, key, late) */
@@ -170,6 +182,8 @@ typedef struct {
     int sliced;
     int registries;
     int hiding;
+    int recording;
+    uint32_t recorded; /* the object whose references are being recorded */
     int busy;
     const char *failure;
     /* the object that is being followed */
@@ -214,6 +228,8 @@ int follow_static(Walk *walk, uint32_t at);
 void rings_find(Walk *walk);
 int rings_step(Walk *walk); /* 1: objects were found, follow them; 0: no more; -1 failed */
 void walk_drop(Walk *walk);
+int edges_retained(const Walk *walk, uint32_t group, uint64_t *bytes);
+int edges_garbage(Walk *walk);
 
 PyObject *make_walk_type(void);
 PyObject *make_snapshot_type(void);

@@ -125,7 +125,7 @@ static int look_up(Kinds *kinds, const Rules *rules, PyTypeObject *type, uint32_
         index_reserve(&kinds->index, kinds->kinds.used + 1, &kinds->addresses) < 0) {
         return -1;
     }
-    size_t slot = mix((uint64_t)(uintptr_t)type) & kinds->index.mask;
+    size_t slot = spread((uint64_t)(uintptr_t)type) & kinds->index.mask;
     for (uint32_t entry; (entry = AT(kinds->index.slots, uint32_t, slot)) != 0; slot = (slot + 1) & kinds->index.mask) {
         if (AT(kinds->kinds, Kind, entry - 1).type == type) {
             *found = entry - 1;

@@ -47,7 +47,7 @@ static int fill(Snapshot *snapshot, const Walk *walk) {
         AT(snapshot->length, uint64_t, at) = AT(walk->length, uint64_t, at);
         AT(snapshot->owner, uint64_t, at) = parent == NOBODY ? 0 : AT(walk->address, uint64_t, parent);
         AT(snapshot->code, uint32_t, at) = (uint32_t)AT(walk->kinds.kinds, Kind, kind).name;
-        size_t slot = mix(address) & snapshot->index.mask;
+        size_t slot = spread(address) & snapshot->index.mask;
         while (AT(snapshot->index.slots, uint32_t, slot) != 0) {
             slot = (slot + 1) & snapshot->index.mask;
         }
@@ -57,7 +57,7 @@ static int fill(Snapshot *snapshot, const Walk *walk) {
 }
 
 static uint32_t place(const Snapshot *snapshot, uint64_t address) {
-    size_t slot = mix(address) & snapshot->index.mask;
+    size_t slot = spread(address) & snapshot->index.mask;
     for (uint32_t entry; (entry = AT(snapshot->index.slots, uint32_t, slot)) != 0;
          slot = (slot + 1) & snapshot->index.mask) {
         if (AT(snapshot->address, uint64_t, entry - 1) == address) {

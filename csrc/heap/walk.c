@@ -11,6 +11,8 @@
 #include <time.h>
 
 #define AHEAD 8
+/* Slots of an index that has grown which are emptied in one step. */
+#define MOVED 4096
 #define SHORT_TEXT 512
 
 int64_t now_ns(void) {
@@ -44,25 +46,38 @@ int walk_room(Walk *walk) {
             return fail(walk, "no memory for the walk's tables");
         }
     }
-    if (index_reserve(&walk->index, walk->address.used + more, &walk->address) < 0) {
+    if (walk->recording &&
+        (column_reserve(&walk->edges, BATCH) < 0 || column_reserve(&walk->edge_start, BATCH) < 0 ||
+         column_reserve(&walk->edge_end, BATCH) < 0)) {
+        return fail(walk, "no memory for the walk's edges");
+    }
+    if (index_widen(&walk->index, walk->address.used + more) < 0) {
         return fail(walk, "no memory for the walk's index");
+    }
+    if (walk->index.old.base != NULL) {
+        index_move(&walk->index, &walk->address, MOVED);
     }
     return 0;
 }
 
 static size_t slot_of(const Walk *walk, PyObject *object) {
-    return mix((uint64_t)(uintptr_t)object) & walk->index.mask;
+    return spread((uint64_t)(uintptr_t)object) & walk->index.mask;
 }
 
-int walk_lookup(Walk *walk, PyObject *object, uint32_t *found) {
-    size_t slot = slot_of(walk, object);
-    for (uint32_t entry; (entry = AT(walk->index.slots, uint32_t, slot)) != 0; slot = (slot + 1) & walk->index.mask) {
+static int look_up(const Walk *walk, const Column *slots, PyObject *object, uint32_t *found) {
+    size_t mask = slots->used - 1, slot = spread((uint64_t)(uintptr_t)object) & mask;
+    for (uint32_t entry; (entry = AT(*slots, uint32_t, slot)) != 0; slot = (slot + 1) & mask) {
         if (AT(walk->address, uint64_t, entry - 1) == (uint64_t)(uintptr_t)object) {
             *found = entry - 1;
             return 1;
         }
     }
     return 0;
+}
+
+int walk_lookup(Walk *walk, PyObject *object, uint32_t *found) {
+    return look_up(walk, &walk->index.slots, object, found) ||
+           (walk->index.old.base != NULL && look_up(walk, &walk->index.old, object, found));
 }
 
 static void enter(Walk *walk, PyObject *object, uint32_t at) {
@@ -124,6 +139,9 @@ int walk_discover(Walk *walk, PyObject *object, uint32_t parent, uint32_t group,
     for (size_t one = 0; one < sizeof columns / sizeof *columns; one++) {
         columns[one]->used = at + 1;
     }
+    if (walk->recording) {
+        walk->edge_start.used = walk->edge_end.used = at + 1;
+    }
     AT(walk->parent, uint32_t, at) = parent;
     AT(walk->type, uint32_t, at) = kind_at | queue(walk, &kind, object, at, late);
     measure(walk, &kind, object, at, group);
@@ -135,6 +153,18 @@ int walk_discover(Walk *walk, PyObject *object, uint32_t parent, uint32_t group,
 static void compare(Walk *walk, PyObject *object, uint32_t at) {
     const Kind *kind = &AT(walk->kinds.kinds, Kind, AT(walk->type, uint32_t, at) & KIND_MASK);
     walk->reused += kind->type != Py_TYPE(object);
+}
+
+static void record(Walk *walk, uint32_t parent, uint32_t child) {
+    if (parent == NOBODY) {
+        return;
+    }
+    if (parent != walk->recorded) {
+        walk->recorded = parent;
+        AT(walk->edge_start, uint32_t, parent) = (uint32_t)walk->edges.used;
+    }
+    AT(walk->edges, uint32_t, walk->edges.used++) = child;
+    AT(walk->edge_end, uint32_t, parent) = (uint32_t)walk->edges.used;
 }
 
 int walk_flush(Walk *walk) {
@@ -166,12 +196,17 @@ int walk_flush(Walk *walk) {
         if (walk_lookup(walk, child, &known)) {
             if (walk->sliced) {
                 compare(walk, child, known);
+            } else if (walk->recording) {
+                record(walk, parent, known);
             }
             continue;
         }
         uint32_t group = parent == NOBODY ? UNROOTED_GROUP : AT(walk->group, uint32_t, parent);
         if (walk_discover(walk, child, parent, group, 0) < 0) {
             return -1;
+        }
+        if (walk->recording) {
+            record(walk, parent, (uint32_t)walk->address.used - 1);
         }
     }
     walk->over = walk->ends != 0 && now_ns() >= walk->ends;

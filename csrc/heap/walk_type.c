@@ -4,6 +4,9 @@
  */
 #include "heap.h"
 
+/* Room for as many groups from the start, when many objects are expected. */
+#define GROUPS 150000u
+
 PyTypeObject *walk_type;
 
 static PyObject *refused(Walk *walk) {
@@ -24,6 +27,9 @@ static int enter_own(Walk *walk) {
     if (groups_root(&walk->groups, 0, NOBODY, &group) < 0 || groups_root(&walk->groups, 2, NOBODY, &group) < 0) {
         return -1;
     }
+    if (walk->expected > 0 && index_reserve(&walk->groups.index, GROUPS, &walk->groups.keys) < 0) {
+        return -1;
+    }
     walk->hiding = 1;
     int failed = hide(walk, walk->hidden) < 0 || hide(walk, walk->roots) < 0;
     for (Py_ssize_t at = 0; !failed && at < PyList_Size(walk->hidden); at++) {
@@ -37,6 +43,7 @@ static void set_widths(Walk *walk) {
     walk->address.width = walk->length.width = walk->groups.keys.width = walk->kinds.addresses.width = 8;
     walk->parent.width = walk->type.width = walk->size.width = walk->group.width = 4;
     walk->position.width = walk->late.width = walk->statics.width = 4;
+    walk->edges.width = walk->edge_start.width = walk->edge_end.width = walk->garbage.width = 4;
     walk->dropped.width = sizeof(PyObject *);
     walk->groups.groups.width = sizeof(Group);
     walk->kinds.kinds.width = sizeof(Kind);
@@ -53,12 +60,12 @@ static void keep_rules(Walk *walk, PyObject *rules) {
 }
 
 static PyObject *walk_new(PyTypeObject *type, PyObject *arguments, PyObject *named) {
-    static char *names[] = {"rules", "hidden", "roots", "sliced", "registries", "expected", NULL};
+    static char *names[] = {"rules", "hidden", "roots", "sliced", "registries", "expected", "edges", NULL};
     PyObject *rules, *hidden, *roots;
-    int sliced = 0, registries = 1;
+    int sliced = 0, registries = 1, edges = 0;
     Py_ssize_t expected = 0;
-    if (!PyArg_ParseTupleAndKeywords(arguments, named, "O!O!O!|ppn", names, &PyTuple_Type, &rules, &PyList_Type, &hidden,
-                                     &PyList_Type, &roots, &sliced, &registries, &expected)) {
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "O!O!O!|ppnp", names, &PyTuple_Type, &rules, &PyList_Type, &hidden,
+                                     &PyList_Type, &roots, &sliced, &registries, &expected, &edges)) {
         return NULL;
     }
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -70,6 +77,8 @@ static PyObject *walk_new(PyTypeObject *type, PyObject *arguments, PyObject *nam
     keep_rules(walk, rules);
     walk->sliced = sliced;
     walk->registries = registries;
+    walk->recording = edges && !sliced;
+    walk->recorded = NOBODY;
     walk->expected = expected > 0 && expected < KIND_MASK ? (size_t)expected : 0;
     walk->hidden = Py_NewRef(hidden);
     walk->roots = Py_NewRef(roots);
@@ -87,8 +96,9 @@ static void release(Walk *walk) {
                 (PyObject *)(uintptr_t)AT(walk->address, uint64_t, at);
         }
     }
-    Column *columns[] = {&walk->address, &walk->parent, &walk->type,  &walk->size,   &walk->group,
-                         &walk->late,    &walk->position, &walk->length, &walk->statics};
+    Column *columns[] = {&walk->address,    &walk->parent,   &walk->type,   &walk->size,    &walk->group,
+                         &walk->late,       &walk->position, &walk->length, &walk->statics, &walk->edges,
+                         &walk->edge_start, &walk->edge_end, &walk->garbage};
     for (size_t at = 0; at < sizeof columns / sizeof *columns; at++) {
         column_free(columns[at]);
     }
@@ -122,6 +132,10 @@ static int advance(Walk *walk, double milliseconds) {
         }
     }
     int done = walk->failure == NULL ? walk_advance(walk) : -1;
+    if (done == 1 && walk->recording && edges_garbage(walk) < 0) {
+        walk->failure = "no memory to look for garbage";
+        done = -1;
+    }
     if (enabled) {
         PyGC_Enable();
     }
@@ -276,6 +290,45 @@ static PyObject *walk_members(PyObject *self, PyObject *arguments) {
     return list;
 }
 
+static PyObject *walk_retained(PyObject *self, PyObject *argument) {
+    Walk *walk = (Walk *)self;
+    size_t group;
+    uint64_t bytes = 0;
+    if (position(argument, walk->groups.groups.used, &group) < 0) {
+        return NULL;
+    }
+    if (!walk->recording || walk->stage != DONE || walk->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "retained() needs a finished walk that was made with edges=True");
+        return NULL;
+    }
+    walk->busy++;
+    int failed;
+    Py_BEGIN_ALLOW_THREADS
+    failed = edges_retained(walk, (uint32_t)group, &bytes);
+    Py_END_ALLOW_THREADS
+    walk->busy--;
+    return failed < 0 ? PyErr_NoMemory() : PyLong_FromUnsignedLongLong(bytes);
+}
+
+/* Pairs of type and count. */
+static PyObject *walk_garbage(PyObject *self, PyObject *unused) {
+    (void)unused;
+    Walk *walk = (Walk *)self;
+    PyObject *list = PyList_New(0);
+    for (size_t at = 0; list != NULL && at < walk->garbage.used; at++) {
+        uint32_t count = AT(walk->garbage, uint32_t, at), kind = AT(walk->groups.groups, Group, at).kind;
+        if (count == 0) {
+            continue;
+        }
+        PyObject *pair = Py_BuildValue("OI", AT(walk->kinds.kinds, Kind, kind).type, count);
+        if (pair == NULL || PyList_Append(list, pair) < 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(pair);
+    }
+    return list;
+}
+
 static PyObject *number(size_t value) { return PyLong_FromSize_t(value); }
 
 static PyObject *get_objects(PyObject *self, void *unused) {
@@ -301,7 +354,8 @@ static PyObject *get_nbytes(PyObject *self, void *unused) {
                                &walk->position,      &walk->length,      &walk->statics,
                                &walk->index.slots,   &walk->groups.keys, &walk->groups.groups,
                                &walk->kinds.kinds,   &walk->dropped,     &walk->groups.index.slots,
-                               &walk->kinds.addresses};
+                               &walk->kinds.addresses, &walk->edges,      &walk->edge_start,
+                               &walk->edge_end};
     size_t bytes = 0;
     for (size_t at = 0; at < sizeof columns / sizeof *columns; at++) {
         bytes += columns[at]->used * columns[at]->width;
@@ -324,6 +378,8 @@ static PyMethodDef methods[] = {
     {"way", walk_way, METH_O, "Addresses from the root down to an object."},
     {"container", walk_container, METH_O, "Address, length, type and owner's address of a container."},
     {"object", walk_object, METH_O, "Address, type, parent, shallow size and group of an object."},
+    {"retained", walk_retained, METH_O, "Bytes that only the members of a group keep alive, their own included."},
+    {"garbage", walk_garbage, METH_NOARGS, "Type and number of objects that are cyclic garbage."},
     {"group", walk_group, METH_O, "Key, parent, type, objects, bytes and first object of a group."},
     {"members", walk_members, METH_VARARGS, "A few objects of a group, evenly spread."},
     {NULL, NULL, 0, NULL},

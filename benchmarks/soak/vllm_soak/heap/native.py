@@ -42,6 +42,8 @@ _SIZED: tuple[type, ...] = (
     AsyncGeneratorType,
 )
 
+_ROOMY = 1_200_000
+
 
 def native() -> Any:
     """The native module, or None where it was not built."""
@@ -83,10 +85,19 @@ class NativeWalk:
         hidden: The caller's own objects, neither counted nor named.
         pace: How long the interpreter may be held at once.
         registries: Also look where no reference leads: static types, and the collector's rings.
+        edges: Record every reference, for `retained()` and `garbage()`; of a walk in one piece only.
+        expected: Objects that a walk before found: room is made for so many at once.
     """
 
     def __init__(
-        self, roots: Iterable[Root], hidden: Iterable[object] = (), pace: Pace = WHOLE, *, registries: bool = True
+        self,
+        roots: Iterable[Root],
+        hidden: Iterable[object] = (),
+        pace: Pace = WHOLE,
+        *,
+        registries: bool = True,
+        edges: bool = False,
+        expected: int = 0,
     ) -> None:
         self.pace = pace
         self.partial = ""
@@ -94,7 +105,12 @@ class NativeWalk:
         told = rules()
         own = [*hidden, self, self.__dict__, roots, told]
         sliced = self.pace.max_pause_ms > 0
-        self.table = NATIVE.Walk(told, own, starts, sliced=sliced, registries=registries)
+        # A table that grows is placed anew, in one go: for slices it is made large enough from the start.
+        expected = max(expected, _ROOMY) if sliced and registries else expected
+        self.edges = edges and not sliced
+        self.table = NATIVE.Walk(
+            told, own, starts, sliced=sliced, registries=registries, expected=expected, edges=self.edges
+        )
 
     def run(self) -> None:
         """Follow everything that the roots reach."""
@@ -160,6 +176,18 @@ class NativeWalk:
     def chain(self, container: int) -> list[int]:
         """Addresses from the root down to a container."""
         found: list[int] = self.table.chain(container)
+        return found
+
+    def retained(self, group: int) -> int:
+        """Bytes that only the members of a group keep alive, their own included, without numbers and short texts."""
+        found: int = self.table.retained(group)
+        return found
+
+    def garbage(self) -> Counter[str]:
+        """Objects that the next full collection would free, by type."""
+        found: Counter[str] = Counter()
+        for cls, count in self.table.garbage():
+            found[type_name(cls)] += count
         return found
 
     def unrooted(self) -> Counter[str]:

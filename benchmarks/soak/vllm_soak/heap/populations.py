@@ -173,9 +173,16 @@ class _Search:
         return list(dict.fromkeys(shown)) or [self.type_of(one.group)]
 
     def exclusive(self, one: Grown) -> float | None:
-        """Bytes of groups below that came with each new member, and what members hold outside the heap."""
+        """Bytes that each member keeps alive beside its own, what it holds outside the heap included.
+
+        From all references when the walk has recorded them: what could not be reached without the members.
+        Otherwise what came into the groups below with each new member.
+        """
         if one.added <= 0:
             return None
+        if self._walk.edges:
+            kept = self._walk.retained(one.group) - one.bytes_now
+            return max(kept, 0) / max(one.objects, 1) + self._payload(one)
         below = sum(other.bytes_added for other in self._grown.values() if self._is_below(other.group, one.group))
         return max(below, 0) / one.added + self._payload(one)
 

@@ -34,16 +34,20 @@ class Walked(NamedTuple):
     name: str
 
 
-def walk_heap(roots: list[Root], hidden: tuple[object, ...], pace: Pace) -> Walked:
+def walk_heap(
+    roots: list[Root], hidden: tuple[object, ...], pace: Pace, *, retained: bool = False, expected: int = 0
+) -> Walked:
     """Walk everything that the roots reach.
 
     Args:
         roots: Where to start.
         hidden: The caller's own objects, neither counted nor named.
         pace: How long the interpreter may be held at once; the walk in Python gives way by itself.
+        retained: Record what populations keep alive; native walks in one piece only.
+        expected: Objects that the walk before found.
     """
     if native.NATIVE is not None:
-        found = NativeWalk(roots, hidden, pace)
+        found = NativeWalk(roots, hidden, pace, edges=retained, expected=expected)
         found.run()
         return Walked(found, NativeSnapshot(found), "native")
     walk = Walk(hidden=hidden, seconds=pace.seconds)

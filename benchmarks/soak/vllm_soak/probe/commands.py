@@ -63,7 +63,11 @@ class Commands:
         return take_sample(settled=request.get("settle") is True, watch=paths[:_MOST_PATHS])
 
     def _take_census(self, request: dict[str, Any]) -> dict[str, Any]:
-        found = self._census.take(baseline=request.get("baseline") is True, pace=_pace(request.get("max_pause_ms")))
+        found = self._census.take(
+            baseline=request.get("baseline") is True,
+            pace=_pace(request.get("max_pause_ms")),
+            retained=request.get("retained") is True,
+        )
         process = role()
         return {**found, "populations": [{"process": process, **row} for row in found["populations"]]}
 

