@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from vllm_soak.engines.models.build import build
+from vllm_soak.engines.silence import Patience
 from vllm_soak.engines.target import TargetProcess
 
 PACKAGE = Path(__file__).resolve().parents[3] / "benchmarks" / "soak"
@@ -32,10 +33,13 @@ def make_target(tmp_path: Path) -> Iterator[MakeTarget]:
     """Makes targets (by default in this interpreter, which has no engine) and ends them."""
     made: list[TargetProcess] = []
 
-    def make(python: Path = Path(sys.executable), **extra: str) -> TargetProcess:
-        log = tmp_path / f"target-{len(made)}.log"
+    def make(
+        python: Path = Path(sys.executable), patience: Patience | None = None, folder: Path = tmp_path, **extra: str
+    ) -> TargetProcess:
+        log = folder / f"target-{len(made)}.log"
+        environment = engine_environment(**extra)
         made.append(
-            TargetProcess(python=python, log=log, probe_folder=tmp_path, environment=engine_environment(**extra))
+            TargetProcess(python=python, log=log, probe_folder=folder, environment=environment, patience=patience)
         )
         return made[-1]
 

@@ -194,3 +194,12 @@ def test_a_model_folder_without_a_config(core_target: TargetProcess, tmp_path: P
     (tmp_path / "empty").mkdir()
     with pytest.raises(EngineRefusedError, match=r"no usable config\.json"):
         start(core_target, str(tmp_path / "empty"))
+
+
+def test_a_prompt_without_room_for_a_token_is_refused_as_by_a_whole_engine(
+    core_target: TargetProcess, tiny: Callable[[str], str]
+) -> None:
+    facts = start(core_target, tiny("llama"), max_model_len=220)  # the workload's prompts have 220 tokens
+    assert facts["driver"] == "core"
+    with pytest.raises(EngineRefusedError, match=r"a prompt of 220 tokens .* max_model_len 220: raise --max-model-len"):
+        core_target.request("load", requests=3)

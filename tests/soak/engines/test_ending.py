@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vllm_soak.engines.ending import TAIL_BYTES, explain_exit, oom_kills, tail
+from vllm_soak.engines.ending import TAIL_BYTES, explain_exit, explain_stall, oom_kills, tail
 
 
 def test_a_signal_is_named() -> None:
@@ -44,3 +44,10 @@ def test_tail_reads_the_end_only_and_forgives(tmp_path: Path) -> None:
 
 def test_the_kernels_count_is_a_number() -> None:
     assert oom_kills() >= 0
+
+
+def test_a_silence_is_explained_by_a_signal_where_one_holds_the_process() -> None:
+    cause, remedy = explain_stall(7, 900.0, stopped=True)
+    assert cause == "the engine made no progress for 900 s, since its process 7 was stopped by a signal"
+    assert "SIGSTOP" in remedy
+    assert "log" in explain_stall(7, 900.0, stopped=False)[1]

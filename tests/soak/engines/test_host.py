@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 
 import psutil
+import pytest
 
 from vllm_soak.engines.host import ORPHANED
 
@@ -29,6 +34,25 @@ def test_a_host_ends_when_its_controller_dies() -> None:
     assert host.is_running()
     controller.communicate()
     assert psutil.wait_procs([host], timeout=60)[1] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's help is Linux's")
+def test_a_stopped_host_ends_when_its_controller_dies() -> None:
+    """A stopped process runs no watch: only the kernel can end it."""
+    controller = subprocess.Popen([sys.executable, "-c", CONTROLLER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert controller.stdout is not None
+    host = psutil.Process(int(controller.stdout.readline()))
+    while host.num_threads() < 2:  # the watch is started just before the kernel is asked
+        time.sleep(0.05)
+    time.sleep(0.5)
+    os.kill(host.pid, signal.SIGSTOP)
+    controller.kill()
+    controller.communicate()
+    try:
+        assert psutil.wait_procs([host], timeout=60)[1] == []
+    finally:
+        with suppress(psutil.NoSuchProcess):
+            host.kill()
 
 
 def test_a_busy_host_ends_when_its_controller_dies() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vllm_soak.engines.load import Finished, Load, LoadOrder
+from vllm_soak.engines.load import PROGRESS_SECONDS, Finished, Load, LoadOrder
 from vllm_soak.workloads.unique import Unique
 
 
@@ -89,6 +89,25 @@ def test_progress_ends_below_or_at_the_total() -> None:
     Load(Queue(), workload(), LoadOrder(30), lambda done, total: told.append((done, total))).run()
     assert told
     assert all(0 <= done <= total == 30 for done, total in told)
+
+
+class Slow(Queue):
+    """An engine whose every step takes longer than the time between two signs of life."""
+
+    steps = 0
+
+    def step(self) -> list[Finished]:
+        self.steps += 1
+        time.sleep(PROGRESS_SECONDS * 1.2)
+        return super().step()
+
+
+def test_a_single_long_request_gives_a_sign_of_life_with_every_step() -> None:
+    told: list[tuple[int, int]] = []
+    engine = Slow()
+    Load(engine, workload(output_len=4), LoadOrder(1), lambda done, total: told.append((done, total))).run()
+    assert engine.steps == 5, "four tokens, and one step that tells of the end"
+    assert told == [(0, 1)] * 3 + [(1, 1)] * 2
 
 
 def test_nothing_of_a_load_survives_it() -> None:

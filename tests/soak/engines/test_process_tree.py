@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 
 import psutil
 
-from vllm_soak.engines.process_tree import kill_tree
+from vllm_soak.engines.process_tree import is_stopped, kill_tree
 
 # A leader with a child that ignores SIGTERM; prints the child's pid when both stand.
 LEADER = """
@@ -48,6 +50,18 @@ def test_an_orphan_of_a_dead_leader_is_found_by_its_session() -> None:
     assert not gone(child)
     kill_tree(leader)
     assert gone(child)
+
+
+def test_a_stopped_tree_is_ended() -> None:
+    leader, child = start()
+    for pid in (leader.pid, child.pid):
+        os.kill(pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, leader.pid, os.WSTOPPED | os.WNOWAIT)
+    assert is_stopped(leader.pid)
+    kill_tree(leader)
+    assert leader.returncode == -signal.SIGTERM, "it was woken to take the polite signal"
+    assert gone(child)
+    assert not is_stopped(leader.pid)
 
 
 def test_killing_twice_is_allowed() -> None:

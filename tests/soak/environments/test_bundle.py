@@ -89,6 +89,25 @@ def test_an_overlay_is_renewed(tmp_path: Path) -> None:
     assert "vllm.general_plugins" in (folder / dist_info() / "entry_points.txt").read_text()
 
 
+def identities(folder: Path) -> dict[str, tuple[int, int]]:
+    """Inode and time of change of everything below a folder, itself included."""
+    found = {path: path.lstat() for path in [folder, *folder.rglob("*")]}
+    return {str(path): (stat.st_ino, stat.st_mtime_ns) for path, stat in found.items()}
+
+
+def test_a_complete_overlay_is_not_touched(tmp_path: Path) -> None:
+    before = identities(overlay(tmp_path))
+    assert len(before) == 5
+    overlay(tmp_path)
+    assert identities(tmp_path) == before
+
+
+def test_what_an_interrupted_call_left_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / f".vllm_soak.{os.getpid()}").symlink_to("/gone")
+    overlay(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"vllm_soak", dist_info()}
+
+
 def test_an_overlay_given_relative_is_answered_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert overlay(Path("here")) == tmp_path / "here"

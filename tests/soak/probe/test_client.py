@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -36,8 +38,36 @@ def serve_once(path: Path, answer: Callable[[socket.socket], None]) -> threading
 
 
 def test_a_process_that_is_gone_is_an_engine_error(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="is gone"):
-        ProbeClient(tmp_path / "1.sock").ping()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    with pytest.raises(EngineError, match=f"process {ended.pid} is gone"):
+        ProbeClient(tmp_path / f"{ended.pid}.sock").ping()
+
+
+def test_a_process_that_nobody_has_reaped_is_gone(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE)
+    assert ended.stdout is not None
+    ended.stdout.read()  # end of file: it is ending, and becomes a zombie
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    with ended, pytest.raises(EngineError, match=f"process {ended.pid} is gone"):
+        ProbeClient(tmp_path / f"{ended.pid}.sock").ping()
+
+
+@pytest.mark.parametrize("folder", ["here", "long" * 40])
+def test_a_live_process_without_a_probe_is_not_called_dead(tmp_path: Path, folder: str) -> None:
+    (tmp_path / folder).mkdir()
+    with pytest.raises(EngineError, match="its probe was not armed") as caught:
+        ProbeClient(tmp_path / folder / f"{os.getpid()}.sock").patches()
+    assert "gone" not in str(caught.value)
+    assert "VLLM_PLUGINS" in caught.value.remedy
+
+
+def test_a_socket_that_outlived_its_process_is_a_dead_peer(tmp_path: Path) -> None:
+    path = tmp_path / f"{os.getpid()}.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+    with pytest.raises(EngineError, match=r"is gone \(.*refused"):
+        ProbeClient(path).ping()
 
 
 def test_a_process_that_dies_while_answering(tmp_path: Path) -> None:

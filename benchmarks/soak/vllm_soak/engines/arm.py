@@ -30,6 +30,7 @@ class ArmRunner:
         start: Arguments of the target's `start` command.
         store: Where rows go.
         folder: The run folder.
+        note: Takes what the user should know at once: an engine that says nothing.
 
     Attributes:
         named: Paths that this arm's censuses have named so far, what grew most first.
@@ -44,6 +45,7 @@ class ArmRunner:
         start: dict[str, Any],
         store: RunStore,
         folder: Path,
+        note: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.name = name
         self.plan = plan
@@ -51,6 +53,7 @@ class ArmRunner:
         self.start = start
         self.store = store
         self.folder = folder
+        self.note = note
         self.requests = 0
         self.facts: dict[str, Any] = {}
         self.named: dict[str, None] = {}
@@ -73,7 +76,8 @@ class ArmRunner:
         self.facts = self._guarded(lambda: self.target.request("start", **self.start))
         self.store.add_facts(self.name, self.facts)
         with self._probe() as probe:
-            self.store.add_patches([PatchRow(arm=self.name, **row) for row in probe.patches()])
+            patches = self._guarded(probe.patches)
+        self.store.add_patches([PatchRow(arm=self.name, **row) for row in patches])
 
     def load(self, count: int, on_progress: Callable[[int], None]) -> None:
         """Run one block of requests to the end.
@@ -89,6 +93,7 @@ class ArmRunner:
             lambda: self.target.request(
                 "load",
                 on_progress=lambda done, _: on_progress(done),
+                on_silence=self._note_silence,
                 requests=count,
                 first=self.requests,
                 max_concurrency=self.plan.max_concurrency,
@@ -160,6 +165,9 @@ class ArmRunner:
         self.named |= {row["path"]: None for row in answer["populations"]}
         rows = [population(row, where | {"process": process}) for row in answer["populations"]]
         self.store.add_census(Census(**where, process=process, **counts), rows)
+
+    def _note_silence(self, seconds: float) -> None:
+        self.note(f"{self.name}: the engine has made no progress for {seconds:.0f} s")
 
     def _probe(self) -> ProbeClient:
         return ProbeClient(self.target.probe_socket)

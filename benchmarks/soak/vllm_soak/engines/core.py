@@ -57,6 +57,7 @@ class CoreEngine:
         self._request_class = vllm_compat.imported("vllm.v1.request", "Request")
         self._output_class = vllm_compat.imported("vllm.v1.outputs", "ModelRunnerOutput")
         self._params_class = vllm_compat.imported("vllm", "SamplingParams")
+        self._longest = int(self.vllm_config.model_config.max_model_len)
         self._empty_steps = 0
         vllm_compat.freeze_heap()
 
@@ -66,7 +67,14 @@ class CoreEngine:
         return int(self.vllm_config.model_config.get_vocab_size())
 
     def submit(self, request_id: str, prompt: list[int], output_len: int) -> None:
-        """Add one request to the scheduler's queue."""
+        """Add one request to the scheduler's queue.
+
+        Raises:
+            ValueError: No token could be generated for the prompt: the scheduler itself does not check, the front
+                end of a whole engine does.
+        """
+        if len(prompt) >= self._longest:
+            raise ValueError(f"the prompt (length {len(prompt)}) leaves no room in max_model_len {self._longest}")
         self.scheduler.add_request(
             self._request_class(
                 request_id=request_id,

@@ -54,6 +54,34 @@ class EngineDiedError(EngineError):
         self.log_tail = list(log_tail)
 
 
+class EngineStalledError(EngineError):
+    """The engine's process lives, but has said nothing for too long.
+
+    Args:
+        cause: For how long.
+        remedy: What to do.
+        log_tail: The last lines of its log.
+    """
+
+    def __init__(self, cause: str, remedy: str, log_tail: Sequence[str]) -> None:
+        super().__init__(cause, remedy)
+        self.log_tail = list(log_tail)
+
+
+def explain_stall(pid: int, seconds: float, *, stopped: bool) -> tuple[str, str]:
+    """Cause and remedy of a silence.
+
+    Args:
+        pid: The engine's process.
+        seconds: Length of the silence.
+        stopped: Whether a signal holds the process.
+    """
+    cause = f"the engine made no progress for {seconds:.0f} s"
+    if stopped:
+        return f"{cause}, since its process {pid} was stopped by a signal", "find out what sent SIGSTOP, and run again"
+    return cause, "it hangs, or one step takes it longer than that; see the log in the run folder"
+
+
 def explain_exit(code: int, log_tail: Sequence[str], *, oom_killed: bool) -> tuple[str, str]:
     """Cause and remedy of an exit.
 

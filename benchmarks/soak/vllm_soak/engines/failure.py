@@ -75,6 +75,11 @@ KNOWN = (
         "lower --max-model-len",
     ),
     Known(
+        r"prompt \(length (\d+)\).{0,200}?(?:max_model_len|(?:maximum )?model length of) (\d+)",
+        "a prompt of {0} tokens and its first output token do not fit into max_model_len {1}",
+        "raise --max-model-len, or lower --random-input-len",
+    ),
+    Known(
         r"EngineArgs.*unexpected keyword argument '(\w+)'",
         "this engine release has no engine argument {0}",
         "remove it from --engine-args",

@@ -9,9 +9,11 @@ While idle it blocks in read(), so nothing in the process moves but what the eng
 from __future__ import annotations
 
 import argparse
+import ctypes
 import importlib
 import os
 import select
+import signal
 import sys
 import threading
 import traceback
@@ -25,6 +27,7 @@ from vllm_soak.engines.load import Engine, Load, LoadOrder
 from vllm_soak.workloads.workload import Workload, make_workload
 
 DRIVERS = {"core": "vllm_soak.engines.core", "inproc": "vllm_soak.engines.inproc"}
+PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 ORPHANED = 70  # EX_SOFTWARE: nobody reads this exit code, the controller is gone
 
 
@@ -41,6 +44,19 @@ def watch_controller(fd: int) -> None:
         os._exit(ORPHANED)
 
     threading.Thread(target=wait, name="soak-controller-watch", daemon=True).start()
+
+
+def die_with_controller() -> None:
+    """Have the kernel kill this process when the thread that started it ends; Linux only, best effort.
+
+    The watch above needs a running process: one that is stopped would outlive its controller.
+    """
+    if sys.platform != "linux":
+        return
+    try:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
+    except (OSError, AttributeError):
+        return  # the watch is enough for a process that runs
 
 
 def failure(command: dict[str, Any], reason: BaseException) -> dict[str, Any]:
@@ -126,6 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Both drivers keep scheduler and front end in this process; vLLM reads this when it is used.
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     watch_controller(given.control_in)
+    die_with_controller()
     try:
         build_and_serve(Channel(given.control_in, given.control_out))
     except Closed:

@@ -76,7 +76,8 @@ class Load:
         engine: A driver's engine.
         workload: Source of prompts.
         order: How many requests, and how fast.
-        progress: Takes requests done and requests wanted, a few times a second.
+        progress: Takes requests done and requests wanted, a few times a second, or after every step that takes
+            longer: a sign of life, also while no request is finished.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class Load:
         seconds = time.perf_counter() - started
         while self.engine.busy():
             self.engine.step()
+            self._tell(time.perf_counter())
         return self._result(seconds)
 
     def _send(self, now: float) -> None:

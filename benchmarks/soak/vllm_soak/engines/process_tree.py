@@ -33,6 +33,14 @@ def session_members(pid: int) -> list[psutil.Process]:
     return found
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether a signal (SIGSTOP, SIGTSTP) or a tracer holds a process."""
+    try:
+        return psutil.Process(pid).status() in {psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP}
+    except psutil.Error:
+        return False
+
+
 def kill_tree(leader: subprocess.Popen[bytes]) -> None:
     """End a session's leader and all below it: SIGTERM, a grace, then SIGKILL.
 
@@ -43,6 +51,7 @@ def kill_tree(leader: subprocess.Popen[bytes]) -> None:
     if leader.poll() is None:
         leader.terminate()
     signal_all(list(tree.values()), signal.SIGTERM)
+    wake(leader, list(tree.values()))
     wait_for(leader, list(tree.values()))
     if leader.poll() is None:
         leader.kill()
@@ -50,6 +59,13 @@ def kill_tree(leader: subprocess.Popen[bytes]) -> None:
     leader.wait()
     # A killed orphan stays visible until whoever adopted it reaps it: not ours to wait for long.
     psutil.wait_procs(tree.values(), timeout=KILL_SECONDS)
+
+
+def wake(leader: subprocess.Popen[bytes], others: list[psutil.Process]) -> None:
+    """Let stopped processes go on, for only then do they take SIGTERM."""
+    if leader.poll() is None:
+        leader.send_signal(signal.SIGCONT)
+    signal_all(others, signal.SIGCONT)
 
 
 def wait_for(leader: subprocess.Popen[bytes], others: list[psutil.Process]) -> None:

@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,14 @@ from vllm_soak.engines.ending import (
     TAIL_LINES,
     EngineDiedError,
     EngineRefusedError,
+    EngineStalledError,
     explain_exit,
+    explain_stall,
     oom_kills,
     tail,
 )
-from vllm_soak.engines.process_tree import kill_tree
+from vllm_soak.engines.process_tree import is_stopped, kill_tree
+from vllm_soak.engines.silence import OnSilence, Patience, Silence, Stalled
 from vllm_soak.errors import EngineError
 
 # How often a silent target is looked at; an answer or an end of file wakes at once.
@@ -38,16 +42,26 @@ class TargetProcess:
 
     Args:
         python: Interpreter of the engine's environment.
-        log: File that takes everything the engine prints; its folder is the working folder.
+        log: File that takes everything the engine prints; the working folder is made beside it.
         probe_folder: Folder of the probe's sockets (`VLLM_SOAK_PROBE`).
         environment: The whole environment of the process.
+        patience: How long it may be silent.
     """
 
-    def __init__(self, *, python: Path, log: Path, probe_folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        *,
+        python: Path,
+        log: Path,
+        probe_folder: Path,
+        environment: Mapping[str, str],
+        patience: Patience | None = None,
+    ) -> None:
         self.python = python
         self.log = log
         self.probe_folder = probe_folder
         self.environment = dict(environment)
+        self.patience = patience or Patience()
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
         self._next_id = 0
@@ -70,12 +84,22 @@ class TargetProcess:
         return self.probe_folder / f"{self.pid}.sock"
 
     @property
+    def work_folder(self) -> Path:
+        """Working folder of the process: empty, for Python may look for modules there first.
+
+        A `json.py` in the run folder would otherwise stand in for the library's.
+        """
+        return self.log.parent / f"work-{self.log.stem}"
+
+    @property
     def log_tail(self) -> list[str]:
         """The last lines that the engine printed."""
         return tail(self.log, TAIL_LINES)
 
     def launch(self) -> None:
         """Start the process without waiting for anything.
+
+        Call it from a thread that lives as long as the process shall: Linux ends the host with that thread.
 
         Raises:
             EngineError: The interpreter cannot be started.
@@ -96,26 +120,37 @@ class TargetProcess:
             os.close(theirs_in)
             os.close(theirs_out)
 
-    def request(self, command: str, *, on_progress: Progress | None = None, **arguments: Any) -> dict[str, Any]:
+    def request(
+        self,
+        command: str,
+        *,
+        on_progress: Progress | None = None,
+        on_silence: OnSilence | None = None,
+        **arguments: Any,
+    ) -> dict[str, Any]:
         """Send one command and wait for its answer.
 
         Args:
             command: `start`, `load` or `stop`.
             on_progress: Takes (done, total) while the command runs.
+            on_silence: Takes the seconds since the last message, when it has been quiet for long.
             **arguments: As in `docs/contracts.md`.
 
         Raises:
-            EngineError: The engine answered with a failure, or its process ended.
+            EngineError: The engine answered with a failure, its process ended, or it was silent for too long.
         """
         channel = self._open_channel()
         self._next_id += 1
         message_id = self._next_id
         self._waiting = True
+        silence = Silence(self.patience.limit(command), self.patience.note, on_silence)
         try:
             channel.send({"id": message_id, "command": command, **arguments})
-            answer = self._await_answer(channel, message_id, on_progress)
+            answer = self._await_answer(channel, message_id, on_progress, silence)
         except Closed as reason:
             raise self._ended() from reason
+        except Stalled as reason:
+            raise self._stalled(reason.seconds) from reason
         self._waiting = False
         return self._payload(answer)
 
@@ -136,10 +171,13 @@ class TargetProcess:
         kill_tree(process)
         if self._channel is not None:
             self._channel.close()
+        with suppress(OSError):  # not empty: the engine has left something there
+            self.work_folder.rmdir()
 
     def _popen(self, theirs_in: int, theirs_out: int) -> subprocess.Popen[bytes]:
         command = [str(self.python), "-m", "vllm_soak.engines.host"]
         command += ["--control-in", str(theirs_in), "--control-out", str(theirs_out)]
+        self.work_folder.mkdir(mode=0o700, exist_ok=True)
         with self.log.open("ab") as sink:
             return subprocess.Popen(
                 command,
@@ -147,28 +185,33 @@ class TargetProcess:
                 stdout=sink,
                 stderr=subprocess.STDOUT,
                 env=self.environment,
-                cwd=self.log.parent,
+                cwd=self.work_folder,
                 pass_fds=(theirs_in, theirs_out),
                 start_new_session=True,  # Ctrl-C reaches the controller only, which then stops us in order
             )
 
-    def _await_answer(self, channel: Channel, message_id: int, on_progress: Progress | None) -> dict[str, Any]:
+    def _await_answer(
+        self, channel: Channel, message_id: int, on_progress: Progress | None, silence: Silence
+    ) -> dict[str, Any]:
         while True:
-            self._wait_readable(channel)
+            self._fill(channel, silence)
             message = channel.receive()
             if message.get("event") == "progress" and on_progress is not None:
                 on_progress(message["done"], message["total"])
             elif message.get("id") == message_id and "event" not in message:
                 return message
 
-    def _wait_readable(self, channel: Channel) -> None:
-        """Wait for input; a child of a dead host may hold the pipe open, so look at the process too."""
+    def _fill(self, channel: Channel, silence: Silence) -> None:
+        """Wait for a whole message; a child of a dead host may hold the pipe open, so look at the process too."""
         while not channel.pending:
             readable, _, _ = select.select([channel.read_fd], [], [], LOOK_SECONDS)
             if readable:
-                return
-            if self._started().poll() is not None:
+                silence.heard()
+                channel.fill()
+            elif self._started().poll() is not None:
                 raise Closed("the host process ended")
+            else:
+                silence.waited(LOOK_SECONDS)
 
     def _payload(self, answer: dict[str, Any]) -> dict[str, Any]:
         if "error" in answer:
@@ -193,6 +236,10 @@ class TargetProcess:
         lines = self.log_tail
         cause, remedy = explain_exit(code, lines, oom_killed=oom_kills() > self._oom_kills)
         return EngineDiedError(cause, remedy, lines)
+
+    def _stalled(self, seconds: float) -> EngineStalledError:
+        cause, remedy = explain_stall(self.pid, seconds, stopped=is_stopped(self.pid))
+        return EngineStalledError(cause, remedy, self.log_tail)
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,7 +81,8 @@ def record_line(name: str, data: bytes) -> str:
 def overlay(folder: Path) -> Path:
     """Make a folder for PYTHONPATH that shows this package and its entry points, and nothing else.
 
-    The interpreter that runs with it stays untouched. A second call renews the folder's content.
+    The interpreter that runs with it stays untouched. What is in the folder already as it should be is not
+    touched, since an engine may be running with it; the rest is replaced in one step a file.
 
     Args:
         folder: The folder; made when missing.
@@ -90,9 +92,32 @@ def overlay(folder: Path) -> Path:
     """
     info = folder / dist_info()
     info.mkdir(parents=True, exist_ok=True)
-    (info / "METADATA").write_text(METADATA, encoding="utf-8")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
-    link = folder / IMPORT_NAME
-    link.unlink(missing_ok=True)
-    link.symlink_to(package_folder(), target_is_directory=True)
+    put(info / "METADATA", METADATA)
+    put(info / "entry_points.txt", ENTRY_POINTS)
+    point(folder / IMPORT_NAME, package_folder())
     return folder.absolute()
+
+
+def put(path: Path, text: str) -> None:
+    """Have a file hold a text; no reader sees a part of it."""
+    if path.is_file() and path.read_bytes() == text.encode():
+        return
+    new = beside(path)
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+
+
+def point(link: Path, target: Path) -> None:
+    """Have a symbolic link lead to a folder; no reader finds it absent."""
+    if link.is_symlink() and link.readlink() == target:
+        return
+    new = beside(link)
+    new.symlink_to(target, target_is_directory=True)
+    new.replace(link)
+
+
+def beside(path: Path) -> Path:
+    """An unused name in the same folder, for this process alone."""
+    name = path.with_name(f".{path.name}.{os.getpid()}")
+    name.unlink(missing_ok=True)
+    return name

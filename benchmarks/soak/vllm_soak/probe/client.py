@@ -8,6 +8,8 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
+
 from vllm_soak.errors import EngineError
 from vllm_soak.probe.address import short_name
 
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+_NOT_LOADED = (
+    "vLLM did not load the vllm_soak plugin there, or could not; see the engine's log, and if VLLM_PLUGINS is set, "
+    "add vllm_soak to it"
+)
 _LOOK = "see the engine's log in the run's folder for why it ended or hangs"
 
 
@@ -48,7 +54,7 @@ class ProbeClient:
         """`pid`, `process`, `version`, `python`.
 
         Raises:
-            EngineError: The process is gone, or did not answer in time. So for every question.
+            EngineError: The process is gone, has no probe, or did not answer in time. So for every question.
         """
         return self._ask(self._quick, command="ping")
 
@@ -76,6 +82,8 @@ class ProbeClient:
         except TimeoutError as late:
             cause = f"the engine's process did not answer the probe at {self.path} within {seconds:g} s"
             raise EngineError(cause, _LOOK) from late
+        except FileNotFoundError as absent:
+            raise _absent(self.path) from absent
         except (OSError, ValueError) as gone:
             raise EngineError(f"the engine's process behind {self.path} is gone ({gone})", _LOOK) from gone
         return _checked(answer)
@@ -91,6 +99,20 @@ class ProbeClient:
         if not line.endswith(b"\n"):
             raise ConnectionResetError("it hung up before it had answered")
         return line
+
+
+def _absent(path: Path) -> EngineError:
+    """Why nothing listens at a path: its process, whose number is the socket's name, ended or never listened."""
+    if path.stem.isdigit() and not _lives(int(path.stem)):
+        return EngineError(f"the engine's process {path.stem} is gone", _LOOK)
+    return EngineError(f"the process {path.stem} does not report: its probe was not armed ({path})", _NOT_LOADED)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _checked(answer: dict[str, Any]) -> dict[str, Any]:
