@@ -22,7 +22,7 @@ def draw(rows: list[dict[str, Any]], path: Path, title: str) -> Path:
 
     figure, axes = plt.subplots(figsize=(9, 5.5))
     for row in rows:
-        if row["throughput"] and stop_of(row) is not None and row["full"]:
+        if row["separable"] and row["throughput"] and stop_of(row) is not None and row["full"]:
             mark(axes, row)
     for what, (colour, shape) in MARKS.items():
         axes.plot([], [], shape, color=colour, label=f"names {what if what == NOTHING else 'the ' + what}")

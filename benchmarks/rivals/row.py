@@ -6,13 +6,15 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
-from rivals.registry import Tool
+from rivals.registry import Tool, adapter_class
 from rivals.session import FILLING, FULL, OFF, ON
 from rivals.verdict import judged
 from vllm_soak.verdict.compare import median_interval
 
 # A baseline and something to compare with it.
 FEWEST_RECORDS = 2
+# An A/A interval that reaches half or double says that nothing can be told.
+LEAST = 0.5
 
 
 def row_of(name: str, tool: Tool, raw: dict[str, Any]) -> dict[str, Any]:
@@ -31,6 +33,7 @@ def row_of(name: str, tool: Tool, raw: dict[str, Any]) -> dict[str, Any]:
         "full": naming(full),
         "filling": naming(filling),
         "control": ratios(control),
+        "separable": separable(ratios(control)),
         "throughput": ratios(phases.get("throughput", {})),
         "beside": ratios(beside or {}),
         "stop": raw.get("longest_stop"),
@@ -41,7 +44,9 @@ def row_of(name: str, tool: Tool, raw: dict[str, Any]) -> dict[str, Any]:
     if beside:
         found["gap"], found["gap_control"] = longest(beside, ON), longest(beside, OFF)
         found["actions"] = beside.get("actions")
-        found["reading"] = max(full.get("costs", []), key=lambda one: one["cpu"], default=None)
+        # What another process does for a reading does not show in this one's CPU time.
+        unit = "seconds" if adapter_class(name).child else "cpu"
+        found["reading"] = max((one[unit] for one in full.get("costs", [])), default=None)
     return found
 
 
@@ -74,6 +79,11 @@ def ratios(phase: dict[str, Any]) -> dict[str, Any] | None:
     return {"pairs": len(pairs)} | {unit: ratio(pairs, unit) for unit in ("cpu", "seconds")}
 
 
+def separable(control: dict[str, Any] | None) -> bool:
+    """Whether blocks without the tool repeat well enough to tell what the tool costs."""
+    return control is not None and control["cpu"]["low"] > LEAST and control["cpu"]["high"] < 1 / LEAST
+
+
 def ratio(pairs: list[dict[str, dict[str, float]]], unit: str) -> dict[str, float]:
     """One ratio with its interval."""
     values = sorted(pair[OFF][unit] / max(pair[ON][unit], 1e-9) for pair in pairs)
@@ -82,8 +92,11 @@ def ratio(pairs: list[dict[str, dict[str, float]]], unit: str) -> dict[str, floa
 
 
 def longest(phase: dict[str, Any], kind: str) -> float:
-    """The longest time between two steps, in all blocks of a kind."""
-    return max(float(pair[kind]["longest"]) for pair in phase["pairs"])
+    """The longest time between two steps of a block, median over the blocks of a kind.
+
+    The longest of all blocks is that of the machine's other users.
+    """
+    return median(float(pair[kind]["longest"]) for pair in phase["pairs"])
 
 
 def beyond(phase: dict[str, Any], control: dict[str, Any]) -> float | None:

@@ -20,6 +20,7 @@ HEAD = (
 
 # Seconds; less is lost in a batch.
 NOTICEABLE = 0.001
+UNKNOWN = "not separable"
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
@@ -37,9 +38,9 @@ def cells(row: dict[str, Any]) -> list[str]:
         name_text(row["full"]),
         name_text(row["filling"]),
         requests_text(row["full"]),
-        ratio_text(row["throughput"]),
+        ratio_text(row["throughput"]) if row["separable"] else UNKNOWN,
         ratio_text(row["control"]),
-        ratio_text(row["beside"]) if row["beside"] else reading_text(row["stop"]),
+        reading_text(row),
         stop_text(row),
         bytes_text(row["extra_bytes"]),
         row["child"],
@@ -79,15 +80,18 @@ def ratio_text(found: dict[str, Any] | None) -> str:
     return f"{cpu['median']:.2f} [{cpu['low']:.2f}-{cpu['high']:.2f}]"
 
 
-def reading_text(stop: dict[str, float] | None) -> str:
-    """Whether the engine serves while a tool reads that works on the engine's thread."""
+def reading_text(row: dict[str, Any]) -> str:
+    """Throughput while the tool reads; of one that works on the engine's thread, whether the engine serves at all."""
+    if row["beside"]:
+        return ratio_text(row["beside"]) if row["separable"] else UNKNOWN
+    stop = row["stop"]
     return "-" if stop is None else "stopped" if stop["cpu"] > NOTICEABLE else "serves"
 
 
 def stop_text(row: dict[str, Any]) -> str:
     """The longest stop in CPU seconds; for what works beside the engine the longest time between two steps."""
     if row.get("gap") is not None:
-        whole = f"; whole, at rest: {seconds_text(row['reading']['cpu'])}" if row.get("reading") else ""
+        whole = f"; whole, at rest: {seconds_text(row['reading'])}" if row.get("reading") else ""
         return f"{seconds_text(row['gap'])} between steps (without: {seconds_text(row['gap_control'])}){whole}"
     return "-" if row["stop"] is None else seconds_text(row["stop"]["cpu"])
 

@@ -180,6 +180,19 @@ def test_a_row_compares_pairs_and_takes_the_control_off_the_memory():
     assert row["throughput"]["seconds"]["median"] == 1.0
     assert row["extra_bytes"] == 2 << 20
     assert row["full"]["best"] == 1
+    assert row["separable"]
+
+
+def test_a_control_that_does_not_repeat_tells_nothing():
+    from rivals.registry import TOOLS
+    from rivals.row import row_of
+    from rivals.table import cells
+
+    found = raw()
+    blocks = [{"seconds": 1.0, "cpu": at, "longest": 0.1} for at in (0.1, 2.0, 0.5, 1.0, 3.0, 0.2, 0.3)]
+    pairs = [{"on": on, "off": off} for on, off in zip(blocks, blocks[1:] + blocks[:1], strict=True)]
+    found["phases"]["control"] = {"pairs": pairs, "extra_bytes": 0}
+    assert "not separable" in cells(row_of("memray-attach", TOOLS["memray-attach"], found))
 
 
 def test_the_table_has_a_line_for_each_tool_also_for_one_that_broke(tmp_path):
@@ -257,5 +270,5 @@ def test_what_works_beside_the_engine_is_told_by_its_steps_and_their_control():
     pairs = [{"on": {**block, "longest": at / 100}, "off": {**block, "longest": at / 1000}} for at in (5, 8, 3)]
     found["phases"]["beside"] = {"pairs": pairs, "actions": 3}
     row = row_of("memray-attach", TOOLS["memray-attach"], found)
-    assert (row["gap"], row["gap_control"], row["actions"]) == (0.08, 0.008, 3)
-    assert "80 ms between steps (without: 8 ms)" in cells(row)
+    assert (row["gap"], row["gap_control"], row["actions"]) == (0.05, 0.005, 3)
+    assert "50 ms between steps (without: 5 ms)" in cells(row)
