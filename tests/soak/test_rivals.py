@@ -165,8 +165,9 @@ def raw(rank=1):
     readings = [{"requests": at, "named": "line" if rank else "nothing", "rank": rank, "own": "x"} for at in (200, 400)]
     naming = {"named": "line" if rank else "nothing", "conclusive": None, "readings": readings, "extra_bytes": 3 << 20}
     speed = {"pairs": pairs, "extra_bytes": 1 << 20}
+    control = {"pairs": [{"on": block, "off": block}] * 8, "extra_bytes": 1 << 20}
     return {
-        "phases": {"full": naming, "control": speed, "throughput": speed},
+        "phases": {"full": naming, "control": control, "throughput": speed},
         "longest_stop": {"seconds": 0.9, "cpu": 0.5},
     }
 
