@@ -22,11 +22,11 @@ from vllm_soak.engines.failure import KNOWN, explain, one_line, recognise
         ("ValueError: Free memory on device (1/79 GiB) is less than desired GPU memory utilization", "too little free"),
         ("ModuleNotFoundError: No module named 'vllm'", "cannot be imported (No module named 'vllm')"),
         (
-            "The decoder prompt (length 220) is longer than the maximum model length of 64. Make sure that `max_model_len`",
+            "The decoder prompt (length 220) is longer than the maximum model length of 64. Make sure",
             "a prompt of 220 tokens and its first output token do not fit into max_model_len 64",
         ),
         (
-            "The decoder prompt (length 64) plus the number of requested ... is longer than the maximum model length of 64",
+            "The decoder prompt (length 64) plus the number ... is longer than the maximum model length of 64",
             "a prompt of 64 tokens and its first output token do not fit into max_model_len 64",
         ),
         ("TypeError: EngineArgs.__init__() got an unexpected keyword argument 'no_such'", "no engine argument no_such"),
