@@ -83,6 +83,44 @@ def straight(rng: np.random.Generator, points: int) -> Levels:
     return rounds(points)
 
 
+def late_leak(rng: np.random.Generator, points: int) -> Levels:
+    """A leak of one unit a round that begins within the second or third measured round."""
+    return np.maximum(rounds(points) - WARM_UP_ROUNDS - rng.uniform(1.0, 2.9), 0)
+
+
+def late_fill(rng: np.random.Generator, points: int) -> Levels:
+    """Begins within one of the first three measured rounds, fills in a straight line for up to 4.5 rounds."""
+    return np.clip(rounds(points) - WARM_UP_ROUNDS - rng.uniform(0.1, 3), 0, rng.uniform(0.5, 4.5))
+
+
+def late_exponential(rng: np.random.Generator, points: int) -> Levels:
+    """Begins within one of the first three measured rounds and fills with a time constant of up to 4 rounds."""
+    since = _since(rng, points)
+    return 10 * (1 - np.exp(-since / rng.uniform(0.5, 4)))
+
+
+def late_log(rng: np.random.Generator, points: int) -> Levels:
+    """Begins within one of the first three measured rounds and grows with the logarithm of the work since."""
+    return 10 * np.log1p(rng.uniform(1, 20) * _since(rng, points))
+
+
+def late_root(rng: np.random.Generator, points: int) -> Levels:
+    """Begins within one of the first three measured rounds and grows with the square root of the work since."""
+    return 10 * np.sqrt(_since(rng, points))
+
+
+def late_steps(rng: np.random.Generator, points: int) -> Levels:
+    """Jumps of random size in a third of all rounds, and none in warm-up."""
+    jumps = rng.uniform(0, 5, points) * (rng.random(points) < 1 / 3)
+    jumps[:WARM_UP_ROUNDS] = 0
+    return np.cumsum(jumps)
+
+
+def _since(rng: np.random.Generator, points: int) -> Levels:
+    """Rounds since a random moment in the first three measured rounds; nothing before."""
+    return np.maximum(rounds(points) - WARM_UP_ROUNDS - rng.uniform(0.1, 3), 0)
+
+
 def rounds(points: int) -> Levels:
     """Rounds completed at each point, from 1."""
     return np.arange(1, points + 1, dtype=float)
@@ -109,6 +147,15 @@ NULLS: dict[str, Shape] = {
     "filling cache": filling_cache,
     "log growth": log_growth,
     "root growth": root_growth,
+}
+
+# What leaks nothing and begins in the measured rounds.
+LATE_NULLS: dict[str, Shape] = {
+    "late filling cache": late_fill,
+    "late warm-up": late_exponential,
+    "late log growth": late_log,
+    "late root growth": late_root,
+    "steps at random": late_steps,
 }
 
 

@@ -39,6 +39,14 @@ def judge_lengths(series: Series) -> Outcome:
     return found.outcome if found else Outcome.NO_LEAK
 
 
+def judge_named_late(series: Series) -> Outcome:
+    """What they say where a census names a container once it has grown, without what it gained before."""
+    quiet = next((at for at, step in enumerate(series.growth) if step > 0), 0)
+    named = Series(series.requests[quiet + 1 :], series.values[quiet + 1 :])
+    found = judge_growth(Growth(named, first_round=quiet + 2, idle=quiet + 1)) if named.values else None
+    return found.outcome if found else Outcome.NO_LEAK
+
+
 def judge_in_use(series: Series) -> Outcome:
     """What the byte rule says of bytes in use."""
     found = judge_bytes(series)
@@ -101,10 +109,14 @@ def print_containers(seeds: int) -> None:
     print(head("container", Outcome.LEAK))
     for name, shape in made.NULLS.items():
         print(line(name, [looks(lengths(shape, s), judge_lengths) for s in range(seeds)], Outcome.LEAK))
+    for name, shape in made.LATE_NULLS.items():
+        print(line(name, [looks(lengths(shape, s), judge_named_late) for s in range(seeds)], Outcome.LEAK))
     few = [looks(few_entries(np.random.default_rng(s)), judge_lengths) for s in range(seeds)]
     print(line("log growth, few entries at random", few, Outcome.LEAK))
     leaks = [looks(lengths(made.straight, s), judge_lengths) for s in range(seeds)]
     print(line("leak: 1 entry a request", leaks, Outcome.LEAK))
+    late = [looks(lengths(made.late_leak, s), judge_named_late) for s in range(seeds)]
+    print(line("leak: 1 entry a request, begins late", late, Outcome.LEAK))
     for each in (100, 20):
         slow = [looks(slow_leak(np.random.default_rng(s), each), judge_lengths) for s in range(seeds)]
         print(line(f"leak: 1 entry per {each} requests, at random", slow, Outcome.LEAK))

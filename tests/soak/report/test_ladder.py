@@ -87,3 +87,10 @@ def test_no_share_is_claimed_of_memory_that_did_not_grow(process, suspect):
 
 def test_an_unknown_leak_says_so(process, suspect):
     assert "known defect: none on this path" in str(draw_ladder("run", process, replace(suspect, known_defect="")))
+
+
+def test_bytes_that_are_a_lower_bound_are_said_to_be(process, suspect):
+    text = str(draw_ladder("run", process, replace(suspect, bytes_at_least=True)))
+    assert "at least +123.9 B/request   at least 8.85 B/object" in text
+    assert "explains at least 97 %" in text
+    assert "at least" not in DRAWN

@@ -11,9 +11,7 @@ from vllm_soak.store.record import MEASURED
 from vllm_soak.verdict.series import (
     Series,
     byte_series,
-    container_rows,
     judged_rounds,
-    length_series,
     measured_rounds,
     processes,
     walked_rounds,
@@ -68,29 +66,10 @@ def test_a_value_that_could_not_be_read_leaves_its_point_out() -> None:
     assert byte_series(arm, made.PROCESS).values == [2.0, 4.0]
 
 
-def test_a_container_present_from_the_first_measured_round_counts() -> None:
-    arm = made.arm([0] * 6, [made.Container([1, 2, 3, 4, 5, 6])])
-    arm.populations[:] = [p for p in arm.populations if p.round >= 2]
-    [rows] = container_rows(arm, made.PROCESS)
-    assert length_series(rows).values == [3.0, 4.0, 5.0, 6.0]
-
-
-def test_a_container_that_appears_late_or_is_gone_does_not() -> None:
-    whole = [made.Container([1, 2, 3, 4, 5, 6], path) for path in ("late", "gone", "stays")]
-    arm = made.arm([0] * 6, whole)
-    arm.populations[:] = [
-        p for p in arm.populations if not (p.path == "late" and p.round < 3) and not (p.path == "gone" and p.round > 4)
-    ]
-    assert [rows[0].path for rows in container_rows(arm, made.PROCESS)] == ["stays"]
-
-
-def test_only_walked_rounds_are_compared() -> None:
-    arm = made.arm([0] * 6, [made.Container([1, 2, 3, 4, 5, 6])])
-    last = arm.censuses.pop()
-    arm.populations[:] = [p for p in arm.populations if p.round != last.round]
+def test_only_rounds_with_a_census_are_walked() -> None:
+    arm = made.arm([0] * 6)
+    arm.censuses.pop()
     assert [r.index for r in walked_rounds(arm, made.PROCESS)] == [1, 2, 3, 4]
-    assert len(container_rows(arm, made.PROCESS)) == 1
-    assert container_rows(arm, "another") == []
 
 
 def test_processes_in_order_of_appearance() -> None:

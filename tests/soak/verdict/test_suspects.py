@@ -43,3 +43,11 @@ def test_leaks_come_first_then_open_questions_then_caches() -> None:
 def test_an_empty_container_has_no_bytes_per_entry() -> None:
     arm = made.arm([5e8] * 7, [made.Container([100, 100, 80, 60, 40, 20, 0])])
     assert judge_containers(arm, made.PROCESS) == []
+
+
+def test_bytes_of_entries_that_were_not_measured_are_a_lower_bound() -> None:
+    rounds = range(1, 8)
+    measured = made.Container([100 * n for n in rounds], "measured", entry=0.0)
+    unknown = made.Container([100 * n for n in rounds], "unknown")
+    judged = judge_containers(made.arm([5e8] * 7, [measured, unknown]), made.PROCESS)
+    assert {one[0].path: one[0].bytes_at_least for one in judged} == {"measured": False, "unknown": True}

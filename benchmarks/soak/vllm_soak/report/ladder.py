@@ -86,12 +86,18 @@ def header(process: ProcessVerdict, suspect: Suspect) -> list[str]:
     """The first line: outcome, process, growth in objects and bytes a request, bytes an object."""
     title = f"{suspect.outcome.value.upper()}  {printable(process.process)} (pid {process.pid})"
     growth = f"{rate(suspect.per_request)} objects/request"
+    least = at_least(suspect)
     return [
         title,
         growth,
-        f"{rate(suspect.bytes_per_request)} B/request",
-        f"{small_size(suspect.bytes_per_entry)}/object",
+        f"{least}{rate(suspect.bytes_per_request)} B/request",
+        f"{least}{small_size(suspect.bytes_per_entry)}/object",
     ]
+
+
+def at_least(suspect: Suspect) -> str:
+    """What stands before bytes that are a lower bound, since what an entry keeps alive was not measured."""
+    return "at least " if suspect.bytes_at_least else ""
 
 
 def merged(steps: list[Step]) -> list[tuple[str, str]]:
@@ -176,4 +182,5 @@ def explained(suspect: Suspect, parts: Reconciliation) -> list[str]:
             f"accounts for {size(total, signed=True)}, while bytes {parts.basis} moved by {growth};",
             back,
         ]
-    return [f"explains {percent(total / parts.growth)} of {growth} {parts.basis.replace(' ', '-')} growth;", back]
+    share = at_least(suspect) + percent(total / parts.growth) if total <= parts.growth else "all"
+    return [f"explains {share} of {growth} {parts.basis.replace(' ', '-')} growth;", back]

@@ -98,6 +98,7 @@ class Population:
         bound: The greatest length that this container can have, when a rule knows it.
         bound_reason: That rule, in words.
         entry_types: Type names of a few recent entries.
+        grown: Entries gained since the previous census; None when that is not known.
     """
 
     arm: str
@@ -115,6 +116,7 @@ class Population:
     bound_reason: str = ""
     steps: list[Step] = field(default_factory=list)
     entry_types: list[str] = field(default_factory=list)
+    grown: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,7 @@ class RunData:
     Args:
         status: `running` (also when the controller was killed), `finished`, `interrupted`
             or `failed`.
+        live: Whether a controller holds the run folder, so that a `running` run is still at work.
     """
 
     plan: dict[str, Any]
@@ -194,3 +197,4 @@ class RunData:
     started: str
     arms: list[Arm] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    live: bool = False

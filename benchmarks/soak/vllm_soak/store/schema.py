@@ -76,7 +76,8 @@ CREATE TABLE population (
     bound INTEGER,
     bound_reason TEXT NOT NULL,
     steps TEXT NOT NULL,
-    entry_types TEXT NOT NULL
+    entry_types TEXT NOT NULL,
+    grown INTEGER
 );
 CREATE TABLE patch (
     arm TEXT NOT NULL REFERENCES arm (name),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vllm_soak.verdict.growth import FEWEST_ENTRIES
+from vllm_soak.verdict.growth import FEWEST_ENTRIES, FEWEST_ROUNDS
 
 if TYPE_CHECKING:
     from vllm_soak.store.record import Arm
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 ALWAYS = (
     "chains of new objects (a linked list) and objects that are replaced each round grow no container",
     f"a container that gains fewer than {FEWEST_ENTRIES} entries over the whole run is not looked at",
+    f"a leak that begins in the last {FEWEST_ROUNDS - 1} measured rounds looks like a single event, and is not told",
     "a container that is emptied, but less often than once in this run, looks like a leak",
     "native memory is seen as bytes only, never by name",
     "a cache without a known bound that fills for longer than this run looks like a leak",

@@ -68,7 +68,7 @@ def judge_bytes(series: Series, name: str = "bytes in use") -> Finding | None:
     if found is None or not grows_beyond_noise(series, found):
         return None
     if len(series.growth) < FEWEST_ROUNDS:
-        return _open(f"{name} grew in every round, but there are {len(series.growth)} rounds", "few-bytes")
+        return _open(_few(series, name), "few-bytes")
     kept = pace(series, quantum=PAGE, error=PACE_ERROR)
     if kept is None or not kept.steady:
         return _open(f"{name} grew in every round, but may be slowing down", "slowing-bytes")
@@ -84,6 +84,12 @@ def grows_beyond_noise(series: Series, found: Slope) -> bool:
     """Whether every round grew, by more than heap extensions, with a slope clear of the floor."""
     every = all(step > 0 for step in series.growth)
     return every and series.total >= FLOOR_TOTAL and found.low > FLOOR_PER_THOUSAND
+
+
+def _few(series: Series, name: str) -> str:
+    """Say what is counted: n measurements compare n - 1 rounds."""
+    counted = f"{len(series.values)} measurements compare {len(series.growth)} of them"
+    return f"{name} grew in every round that can be compared, but {counted}, and a trend in bytes needs {FEWEST_ROUNDS}"
 
 
 def _open(reason: str, rule: str) -> Finding:

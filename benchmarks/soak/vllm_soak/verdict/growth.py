@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vllm_soak.verdict.finding import Finding
+from vllm_soak.verdict.late import LateRun, late_run
 from vllm_soak.verdict.outcome import Outcome
 from vllm_soak.verdict.pace import Pace, pace
+from vllm_soak.verdict.series import Series
 
 if TYPE_CHECKING:
-    from vllm_soak.store.record import Population
-    from vllm_soak.verdict.series import Series
+    from vllm_soak.verdict.track import Track
 
 FEWEST_ROUNDS = 3
 # Growth below this many entries over all measured rounds is within what a handful of one-off
@@ -28,6 +29,9 @@ FEWEST_ENTRIES = 10
 ENTRIES_PER_REQUEST_THAT_MATTER = 0.5e-3
 # Rounds, of all measured ones, that must have grown for gaps to be an open question.
 MOST_ROUNDS = 2 / 3
+# Rounds since growth began, the one that it began in left out, before it may be called a leak: as many
+# as a run has by default, so that what fills late gets the time that what fills early has.
+FEWEST_LATE_ROUNDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +42,15 @@ class Growth:
         series: Length over requests, from the end of warm-up.
         bound: The greatest possible length, when it is known.
         bound_reason: How it is known.
+        first_round: As in `Track`.
+        idle: As in `Track`.
     """
 
     series: Series
     bound: int | None = None
     bound_reason: str = ""
+    first_round: int = 1
+    idle: int = 0
 
     @property
     def steps(self) -> list[float]:
@@ -52,19 +60,25 @@ class Growth:
     @property
     def rounds(self) -> int:
         """Rounds that the container was seen to grow or not to grow in."""
-        return len(self.steps)
+        return len(self.steps) + (self.idle + 1 if self.idle else 0)
+
+    @property
+    def grew(self) -> int:
+        """Rounds that it grew in."""
+        return sum(step > 0 for step in self.steps) + bool(self.idle)
 
 
-def growth_of(rows: list[Population], series: Series) -> Growth:
-    """Return what the rules look at for a container's rows."""
-    return Growth(series, rows[-1].bound, rows[-1].bound_reason)
+def growth_of(track: Track) -> Growth:
+    """Return what the rules look at for a container."""
+    last = track.rows[-1]
+    return Growth(track.series, last.bound, last.bound_reason, track.first_round, track.idle)
 
 
 def judge_growth(growth: Growth) -> Finding | None:
     """Return the first rule's finding, or None when the container is no suspect."""
     if is_small(growth):
         return None
-    for rule in (known_bound, stopped, too_few_rounds, fell, gaps, steady, immaterial, slowing):
+    for rule in (known_bound, stopped, too_few_rounds, fell, late, gaps, steady, immaterial, slowing):
         finding = rule(growth)
         if finding is not None:
             return None if finding is NO_SUSPECT else finding
@@ -87,15 +101,17 @@ def known_bound(growth: Growth) -> Finding | None:
 
 def stopped(growth: Growth) -> Finding | None:
     """What grew and then stopped has met its limit."""
-    flat = _flat_tail(growth.steps)
-    if not flat or any(step <= 0 for step in growth.steps[:-flat]):
+    lead, flat = _flat_tail(growth.steps[::-1]), _flat_tail(growth.steps)
+    grown = growth.steps[lead : len(growth.steps) - flat]
+    # A single late jump is an event, not a fill.
+    if not flat or any(step <= 0 for step in grown) or (lead and len(grown) == 1):
         return None
     return Finding(Outcome.BOUNDED, "stopped", f"grew, then stopped for the last {_count(flat, 'round')}")
 
 
 def too_few_rounds(growth: Growth) -> Finding | None:
     """Two rounds are no trend."""
-    if growth.rounds >= FEWEST_ROUNDS or any(step <= 0 for step in growth.steps):
+    if growth.rounds >= FEWEST_ROUNDS or growth.grew < growth.rounds:
         return None
     return Finding(
         Outcome.INCONCLUSIVE,
@@ -110,9 +126,26 @@ def fell(growth: Growth) -> Finding | None:
     return NO_SUSPECT if any(step < 0 for step in growth.steps) else None
 
 
+def late(growth: Growth) -> Finding | None:
+    """Grew in the last rounds without a gap, at a pace that holds, but not from the first: a leak may begin late."""
+    run = late_run(growth.series, growth.first_round, began_before=growth.idle > 0)
+    small = run is None or run.rounds < FEWEST_ROUNDS or run.total < FEWEST_ENTRIES
+    if run is None or small or not _matters(growth) or not run.holds:
+        return None
+    found = pace(run.full, quantum=1)
+    if found is not None and found.steady and len(run.full.growth) >= FEWEST_LATE_ROUNDS:
+        return Finding(Outcome.LEAK, "late-growth", f"{_late_text(run)}; {_pace_text(found)}")
+    return Finding(
+        Outcome.INCONCLUSIVE,
+        "late-growth",
+        f"{_late_text(run)}, too short a time to tell a leak from a fill",
+        f"run more rounds (--rounds, --max-rounds), so that {FEWEST_LATE_ROUNDS} or more follow the one it began in",
+    )
+
+
 def gaps(growth: Growth) -> Finding | None:
     """A round without growth clears a container, unless nearly all others grew."""
-    grew = sum(step > 0 for step in growth.steps)
+    grew = growth.grew
     if grew == growth.rounds:
         return None
     if grew < MOST_ROUNDS * growth.rounds or growth.rounds < FEWEST_ROUNDS or not _matters(growth):
@@ -174,6 +207,11 @@ def _matters(growth: Growth) -> bool:
     late = len(growth.steps) // 2
     added, work = sum(growth.steps[late:]), sum(growth.series.spans[late:])
     return added > ENTRIES_PER_REQUEST_THAT_MATTER * work
+
+
+def _late_text(run: LateRun) -> str:
+    steps = _range(run.full.growth)
+    return f"grew in each of {run.rounds} rounds since measured round {run.since}, but not before, lately by {steps}"
 
 
 def _flat_tail(steps: list[float]) -> int:

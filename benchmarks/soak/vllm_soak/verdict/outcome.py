@@ -48,6 +48,7 @@ class Suspect:
         requests: Requests of each of those rounds.
         per_request: Entries a request over all measured rounds.
         bytes_per_entry: Container slot plus exclusive bytes of an entry.
+        bytes_at_least: Whether exclusive bytes were not measured, so that bytes are a lower bound.
         known_defect: Name of the patch that treats this path, or an empty string.
         patch_status: Status of that patch in this process, or an empty string.
         rule: The rule that decided.
@@ -75,6 +76,7 @@ class Suspect:
     upstream: str = ""
     affected: str = ""
     patch_status: str = ""
+    bytes_at_least: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,8 +67,12 @@ def pace(series: Series, quantum: float, error: float = ERROR) -> Pace | None:
     drop, start, spread = _line(places, rates, quantum / spans, error)
     if start <= 0:
         return None
-    line = (1 + series.middles[0] / series.middles[-1]) / 2
-    return Pace(1 + drop / start, 1 + (drop - spread) / start, line)
+    return Pace(1 + drop / start, 1 + (drop - spread) / start, line_of(series))
+
+
+def line_of(series: Series) -> float:
+    """Return the line half-way between growth that is steady and growth with the logarithm of the work."""
+    return (1 + series.middles[0] / series.middles[-1]) / 2
 
 
 def _unit(middles: Array) -> Array:

@@ -14,6 +14,7 @@ from vllm_soak.verdict.outcome import Outcome, ProcessVerdict, Reconciliation
 from vllm_soak.verdict.reconcile import fragmentation, gc_deferred, measured_samples, named_bytes, reconcile
 from vllm_soak.verdict.series import Series, byte_series, measured_rounds, samples_by_round, walked_rounds
 from vllm_soak.verdict.suspects import Judged, judge_containers
+from vllm_soak.verdict.track import compared_rounds
 
 if TYPE_CHECKING:
     from vllm_soak.store.record import Arm
@@ -122,12 +123,24 @@ def native(evidence: Evidence) -> Finding | None:
 
 
 def not_walked(evidence: Evidence) -> Finding | None:
-    """Without a census of the measured rounds, containers were not judged at all."""
-    if len(walked_rounds(evidence.arm, evidence.process)) >= FEWEST_ROUNDS:
+    """Without three rounds whose census had an earlier one to compare with, containers were not judged at all."""
+    compared = len(compared_rounds(evidence.arm, evidence.process))
+    if compared >= FEWEST_ROUNDS:
         return None
+    if len(walked_rounds(evidence.arm, evidence.process)) >= FEWEST_ROUNDS:
+        return _no_baseline(compared)
     reason = "too few censuses of this process, so that its containers could not be compared"
     remedy = "check that the probe reports from this process (`vllm-soak patches`), and run again"
     return Finding(Outcome.INCONCLUSIVE, "no-census", reason, remedy)
+
+
+def _no_baseline(compared: int) -> Finding:
+    reason = (
+        f"no baseline before the measured rounds: the containers of {compared} could be compared with the "
+        f"census before, and a trend needs {FEWEST_ROUNDS}"
+    )
+    remedy = "leave requests and time for a warm-up round or for more rounds (--max-requests, --duration, --rounds)"
+    return Finding(Outcome.INCONCLUSIVE, "no-baseline", reason, remedy)
 
 
 def undecided(evidence: Evidence) -> Finding | None:
@@ -157,6 +170,6 @@ def clean(evidence: Evidence) -> Finding:
     kinds = (("resident", evidence.rest), ("allocated", evidence.rest_allocated))
     least = [f"{found:,.0f} {kind} bytes" for kind, rest in kinds if (found := detectable(rest)) is not None]
     below = f"; a leak above {' or '.join(least)} per 1,000 requests would have shown" if least else ""
-    rounds = len(measured_rounds(evidence.arm))
+    rounds = len(compared_rounds(evidence.arm, evidence.process))
     reason = f"no container kept growing over {rounds} rounds (by {FEWEST_ENTRIES} entries or more in all){below}"
     return Finding(Outcome.NO_LEAK, "nothing-grew", reason)

@@ -12,10 +12,10 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
-from vllm_soak.store.record import MEASURED, Arm, Population, Round, Sample
+from vllm_soak.store.record import MEASURED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from vllm_soak.store.record import Arm, Round, Sample
 
 # The last round counts when it did at least this share of the usual work.
 WHOLE_ROUND = 0.9
@@ -102,37 +102,3 @@ def byte_series(arm: Arm, process: str, value: str = "in_use") -> Series:
         if r.index in samples and value in samples[r.index].values
     ]
     return Series([x for x, _ in points], [y for _, y in points])
-
-
-def container_rows(arm: Arm, process: str) -> list[list[Population]]:
-    """Return each container's rows over the judged rounds, for those present from first to last.
-
-    A container whose first row stands after the first measured round was there before, since a census
-    answers with what grew since the one before: its series begins there. One that appears later, or that
-    the last census does not have, cannot be a suspect.
-    """
-    rounds = walked_rounds(arm, process)
-    if not rounds:
-        return []
-    first_measured = next((r.index for r in rounds if r.phase == MEASURED), rounds[-1].index)
-    by_path = _rows_by_path(arm.populations, process, {r.index for r in rounds})
-    return [
-        [rows[index] for index in sorted(rows)]
-        for rows in by_path.values()
-        if min(rows) <= first_measured and rounds[-1].index in rows
-    ]
-
-
-def _rows_by_path(
-    populations: Iterable[Population], process: str, indexes: set[int]
-) -> dict[str, dict[int, Population]]:
-    by_path: dict[str, dict[int, Population]] = {}
-    for row in populations:
-        if row.process == process and row.round in indexes:
-            by_path.setdefault(row.path, {})[row.round] = row
-    return by_path
-
-
-def length_series(rows: list[Population]) -> Series:
-    """Return one container's length over requests."""
-    return Series([row.requests for row in rows], [float(row.length) for row in rows])

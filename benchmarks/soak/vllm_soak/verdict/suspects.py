@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from vllm_soak.verdict.defects import known_defect, patch_status
 from vllm_soak.verdict.growth import growth_of, judge_growth
 from vllm_soak.verdict.outcome import Outcome, Suspect
-from vllm_soak.verdict.series import Series, container_rows, length_series
+from vllm_soak.verdict.series import Series
+from vllm_soak.verdict.track import Track, tracks
 
 if TYPE_CHECKING:
     from vllm_soak.store.record import Arm, Population
@@ -22,17 +23,17 @@ Judged = tuple["Suspect", "Finding", Series]
 def judge_containers(arm: Arm, process: str) -> list[Judged]:
     """Return suspects with finding and series: leaks first, then by bytes and entries a request."""
     judged = []
-    for rows in container_rows(arm, process):
-        series = length_series(rows)
-        finding = judge_growth(growth_of(rows, series))
+    for track in tracks(arm, process):
+        finding = judge_growth(growth_of(track))
         if finding is not None:
-            judged.append((suspect(arm, rows, series, finding), finding, series))
+            judged.append((suspect(arm, track, finding), finding, track.series))
     return sorted(judged, key=lambda one: _rank(one[0]))
 
 
-def suspect(arm: Arm, rows: list[Population], series: Series, finding: Finding) -> Suspect:
+def suspect(arm: Arm, track: Track, finding: Finding) -> Suspect:
     """Return a container's record, bytes and known defect included."""
-    last, defect = rows[-1], known_defect(rows[-1].template)
+    last, series = track.rows[-1], track.series
+    defect = known_defect(last.template)
     each, rate = bytes_per_entry(last), series.total / max(series.work, 1)
     name = defect.patch if defect else ""
     return Suspect(
@@ -42,7 +43,7 @@ def suspect(arm: Arm, rows: list[Population], series: Series, finding: Finding) 
         fingerprint=last.fingerprint,
         type=last.type,
         steps=last.steps,
-        length_first=rows[0].length,
+        length_first=int(series.values[0]),
         length_last=last.length,
         growth=[int(step) for step in series.growth],
         requests=series.spans,
@@ -57,11 +58,12 @@ def suspect(arm: Arm, rows: list[Population], series: Series, finding: Finding) 
         upstream=defect.upstream if defect else "",
         affected=defect.affected if defect else "",
         patch_status=patch_status(arm.patches, last.process, name),
+        bytes_at_least=last.exclusive_per_entry is None,
     )
 
 
 def bytes_per_entry(row: Population) -> float:
-    """Return the container's own bytes per entry plus what only it keeps alive of an entry."""
+    """Return the container's own bytes per entry plus what only it keeps alive of an entry, where that was measured."""
     own = row.shallow_bytes / row.length if row.length else 0.0
     return own + (row.exclusive_per_entry or 0.0)
 
