@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`vllm-soak locate`: what grows in a running process that carries the probe.
 
-The load is not ours, so a round is a window of time, and growth is counted by the second.
+The load is not ours, so a round is a window of time. Work is counted by the processor time that the process took
+where it is busy, since that follows the load and a shared machine's speed, and by the second where it mostly waits.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +24,13 @@ from vllm_soak.verdict.growth import FEWEST_ROUNDS
 from vllm_soak.verdict.judge import exit_code
 from vllm_soak.verdict.outcome import Outcome, ProcessVerdict
 
-# Work in a window is its length, in hundredths of a second: fine enough for windows of a second.
+# Work in a window is in hundredths of a second: fine enough for windows of a second.
 PER_SECOND = 100
+# A process is busy when it takes this share of a processor, and so many hundredths of a second in a window.
+BUSY_SHARE = 0.1
+FEWEST_TICKS = 20
+# Share of the time that a walk in slices takes.
+SLICED_SHARE = 1 / 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,33 +95,57 @@ class Observer:
         self._windows = windows
         self._console = console
         self._since = time.monotonic()
+        self._outcome: Outcome = Outcome.INCONCLUSIVE
+        self._ticks = 0.0
+        self._cpu: list[int] = []
         self.say(f"{printable(who['process'])} (pid {who['pid']}), Python {printable(who['python'])}")
 
     def watch(self) -> None:
         """Take a baseline, then a census after every window, until the answer is clear."""
         self._look(baseline=True)
-        windows = self._windows
-        last = 1 + max(windows.rounds, windows.max_rounds)
-        for index in range(1, last + 1):
-            if index > 1 + windows.rounds and self.located().verdict.outcome is not Outcome.INCONCLUSIVE:
+        for index in range(1, 2 + max(self._windows.rounds, self._windows.max_rounds)):
+            if index > 1 + self._windows.rounds and self._is_clear():
                 return
-            time.sleep(windows.interval)
+            time.sleep(self._windows.interval)
             self._look(baseline=False)
+
+    def _is_clear(self) -> bool:
+        """Whether there is a leak, or the answer is the same as a window ago: one idle window clears nothing."""
+        before, self._outcome = self._outcome, self.located().verdict.outcome
+        return self._outcome is Outcome.LEAK or self._outcome is before is not Outcome.INCONCLUSIVE
 
     def located(self) -> Located:
         """Judge what was seen so far."""
-        verdict = self.journal.verdict()
-        return Located(verdict, [Grown(one, "second", PER_SECOND) for one in verdict.suspects])
+        busy = self.is_busy()
+        verdict = self.journal.verdict(self._cpu if busy else None)
+        unit = "CPU second" if busy else "second"
+        return Located(verdict, [Grown(one, unit, PER_SECOND) for one in verdict.suspects])
+
+    def is_busy(self) -> bool:
+        """Whether processor time tells how much was done in a window."""
+        length = sum(one.requests for one in self.journal.arm.rounds)
+        ticks, windows = sum(self._cpu[1:]), len(self._cpu) - 1
+        return windows > 0 and ticks >= max(FEWEST_TICKS * windows, BUSY_SHARE * length)
 
     def _look(self, *, baseline: bool) -> None:
         answer = self._probe.census(baseline=baseline, max_pause_ms=self._windows.max_pause_ms)
         now = time.monotonic()
         seconds, self._since = now - self._since, now
+        self._cpu.append(self._processor_time(answer["seconds"]))
         index = len(self.journal.arm.rounds)
         work = 0 if baseline else max(1, round(seconds * PER_SECOND))
         # The first window is where the censuses' series begin: what comes after it is measured.
         self.journal.add(answer, work=work, seconds=seconds, measured=index > 1, values=None)
         self.say(self._progress(answer, index))
+
+    def _processor_time(self, census: float) -> int:
+        """Hundredths of a second that the process took since the last census, less what this one took."""
+        values: dict[str, float] = self._probe.sample(settle=False)["values"]
+        jiffies = values.get("cpu_user_jiffies", 0.0) + values.get("cpu_system_jiffies", 0.0)
+        ticks, before = jiffies * PER_SECOND / os.sysconf("SC_CLK_TCK"), self._ticks
+        self._ticks = ticks
+        own = census * (SLICED_SHARE if self._windows.max_pause_ms else 1.0)
+        return max(1, round(ticks - before - own * PER_SECOND))
 
     def _progress(self, answer: dict[str, object], index: int) -> str:
         cut = f"; {printable(answer['partial'])}" if answer["partial"] else ""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from itertools import accumulate
 from typing import Any
 
 from vllm_soak.errors import UsageError
@@ -60,8 +61,11 @@ class Journal:
         self.arm.populations.extend(_population(row, where) for row in answer["populations"])
         self.grown = {row["path"]: row["grown"] for row in answer["populations"] if row.get("grown") is not None}
 
-    def verdict(self) -> ProcessVerdict:
+    def verdict(self, work: list[int] | None = None) -> ProcessVerdict:
         """Judge by the rules of `docs/verdict.md`.
+
+        Args:
+            work: Pieces of work of each round, instead of those that were recorded.
 
         Raises:
             UsageError: numpy or scipy, which the rules need, cannot be imported.
@@ -71,11 +75,22 @@ class Journal:
         except ImportError as lacking:
             cause = f"growth was measured, but cannot be judged without {lacking.name}"
             raise UsageError(cause, "install vllm-soak with its dependencies, or numpy and scipy") from lacking
-        return judge_process(self.arm, self.process)
+        return judge_process(self.arm if work is None else measured_by(self.arm, work), self.process)
 
     def last_rows(self) -> list[Population]:
         """Rows of the last census."""
         return [row for row in self.arm.populations if row.round == len(self.arm.rounds) - 1]
+
+
+def measured_by(arm: Arm, work: list[int]) -> Arm:
+    """The same rounds over another measure of work."""
+    totals = list(accumulate(work))
+    rounds = [
+        replace(one, requests=done, total_requests=total)
+        for one, done, total in zip(arm.rounds, work, totals, strict=True)
+    ]
+    rows = [replace(row, requests=totals[row.round]) for row in arm.populations]
+    return replace(arm, rounds=rounds, populations=rows)
 
 
 def _population(row: dict[str, Any], where: dict[str, Any]) -> Population:

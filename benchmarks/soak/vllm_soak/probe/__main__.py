@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m vllm_soak.probe SCRIPT [ARGUMENTS]` (or `-m MODULE`): run a program with the probe in it."""
+"""`python -m vllm_soak.probe SCRIPT [ARGUMENTS]` (or `-m MODULE`): run a program with the probe in it.
+
+Not with runpy: its frames would hold the program's namespace under names of their own, and paths begin at frames.
+"""
 
 from __future__ import annotations
 
-import runpy
+import importlib.util
+import io
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from vllm_soak.probe import arm
 
@@ -24,11 +31,44 @@ def main(arguments: list[str]) -> None:
         sys.exit(USAGE)
     arm()
     sys.argv[:] = program
-    if as_module:
-        runpy.run_module(program[0], run_name="__main__", alter_sys=True)
-    else:
-        sys.path[0] = str(Path(program[0]).resolve().parent)
-        runpy.run_path(program[0], run_name="__main__")
+    become(*(module_named(program[0]) if as_module else script_at(program[0])))
+
+
+def script_at(path: str) -> tuple[Any, dict[str, Any]]:
+    """A script's code, and the names that its namespace begins with; its folder comes first on the import path."""
+    sys.path[0] = str(Path(path).resolve().parent)
+    try:
+        with io.open_code(str(Path(path).resolve())) as source:
+            return compile(source.read(), path, "exec"), {"__file__": path}
+    except OSError as error:
+        sys.exit(f"vllm_soak.probe: cannot open {path} ({error.strerror}): give the path of a Python script.")
+
+
+def module_named(name: str) -> tuple[Any, dict[str, Any]]:
+    """Likewise of a module, or of a package's `__main__`."""
+    spec = _spec(name)
+    if spec is not None and spec.submodule_search_locations is not None:
+        spec = _spec(f"{name}.__main__")
+    code = getattr(spec.loader, "get_code", lambda _: None)(spec.name) if spec else None
+    if spec is None or code is None:
+        sys.exit(f"vllm_soak.probe: there is no module {name} to run: check its name and PYTHONPATH.")
+    sys.argv[0] = str(spec.origin)
+    known = {"__file__": spec.origin, "__spec__": spec, "__loader__": spec.loader, "__package__": spec.parent}
+    return code, known
+
+
+def become(code: Any, names: dict[str, Any]) -> None:
+    """Run code as `__main__`. No local of this frame leads to its namespace."""
+    sys.modules["__main__"] = ModuleType("__main__")
+    vars(sys.modules["__main__"]).update(names)
+    exec(code, vars(sys.modules["__main__"]))  # noqa: S102 - running a program is what this is for
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
 
 
 if __name__ == "__main__":
