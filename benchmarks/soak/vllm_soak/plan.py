@@ -188,7 +188,8 @@ def check_rounds(plan: Plan) -> None:
             f"measured rounds of {plan.num_prompts} requests",
             f"give {needed} or more, or lower --num-prompts",
         )
-    parse_duration(plan.duration or "1")
+    if plan.duration is not None:
+        parse_duration(plan.duration)
 
 
 def check_lengths(plan: Plan) -> None:
@@ -214,6 +215,8 @@ def check_pairs(plan: Plan) -> None:
     Raises:
         UsageError: Naming both flags.
     """
+    if not plan.patches.replace(",", " ").strip():
+        raise UsageError(f"--patches {plan.patches!r} names no patch", "give none, all, or names with commas between")
     if plan.engine and plan.python:
         raise UsageError("--engine and --python exclude each other", "give one of them")
     if plan.ab and plan.patches != "none":

@@ -6,6 +6,7 @@ Each stage is a small function that either answers or ends the command with one 
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -22,17 +23,21 @@ from vllm_soak.engines.models.build import check_model
 from vllm_soak.environments.choose import choose
 from vllm_soak.environments.releases import Release
 from vllm_soak.environments.target import Target, prepare
-from vllm_soak.errors import EngineError, UsageError
+from vllm_soak.errors import EngineError, SoakError, UsageError
 from vllm_soak.experiment import Experiment
 from vllm_soak.patching.registry import known
 from vllm_soak.patching.selection import PLUGIN, VARIABLE, left_out_by_engine, unknown_names
 from vllm_soak.plan import Plan, check_plan
 from vllm_soak.report.progress import Progress
-from vllm_soak.report.write import print_report, write_reports
+from vllm_soak.report.terminal import print_findings, print_next
+from vllm_soak.report.write import write_reports
+from vllm_soak.store.failure import removed
 from vllm_soak.store.reader import read_run
 from vllm_soak.store.writer import RunStore
 from vllm_soak.verdict.judge import judge
 from vllm_soak.verdict.outcome import RunVerdict
+
+MOST_NAMESAKES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +46,13 @@ class Finished:
 
     Args:
         files: Reports that were written.
+        unwritten: Which reports could not be written and why, in one sentence, or an empty string.
     """
 
     folder: Path
     verdict: RunVerdict
     files: list[Path]
+    unwritten: str = ""
 
 
 def soak(plan: Plan, console: Console) -> Finished:
@@ -66,9 +73,10 @@ def soak(plan: Plan, console: Console) -> Finished:
         with removed_when_empty(folder):
             engine = prepare(choice, folder / "overlay", progress.note)
             store = RunStore.create(folder, stored_plan(plan, engine.release))
-        with store:
+        with store, still_there(store.file):
             store.set_status(run_experiment(plan, engine, store, folder, progress))
-    return report(folder, console)
+    with still_there(store.file):
+        return report(folder, console)
 
 
 def stored_plan(plan: Plan, release: Release) -> dict[str, Any]:
@@ -100,18 +108,36 @@ def removed_when_empty(folder: Path) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def still_there(file: Path) -> Iterator[None]:
+    """Say of whatever went wrong that the run folder was removed, when it was.
+
+    Raises:
+        StoreError: The run's file is gone.
+    """
+    try:
+        yield
+    except (SoakError, OSError) as error:
+        if file.exists():
+            raise
+        raise removed(file.parent) from error
+
+
 def report(folder: Path, console: Console) -> Finished:
-    """Judge what a run folder holds, write the reports beside it and print them.
+    """Judge what a run folder holds, print that, and write the reports beside it.
+
+    What was found is printed first: reports that cannot be written (a full disk) must not cost the answer.
 
     Raises:
         UsageError: The folder holds no run.
-        StoreError: The run or its reports cannot be read or written.
+        StoreError: The run cannot be read.
     """
     run = read_run(folder)
     verdict = judge(run)
-    files = write_reports(run, verdict, folder)
-    print_report(run, verdict, console, files)
-    return Finished(folder, verdict, files)
+    print_findings(run, verdict, console)
+    files, unwritten = write_reports(run, verdict, folder)
+    print_next(run, verdict, console, files)
+    return Finished(folder, verdict, files, unwritten)
 
 
 def new_run_folder(plan: Plan, release: Release) -> Path:
@@ -123,7 +149,10 @@ def new_run_folder(plan: Plan, release: Release) -> Path:
     stamp = time.strftime("%Y%m%d-%H%M%S")
     folder = plan.run_dir or plan.result_dir / f"{stamp}-{release.name}-{release.version}-{plan.driver}"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=plan.run_dir is not None)
+        if plan.run_dir is not None:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        else:
+            folder = new_folder(folder)
     except OSError as error:
         raise UsageError(
             f"the run folder {folder} cannot be created ({error.strerror})",
@@ -132,10 +161,23 @@ def new_run_folder(plan: Plan, release: Release) -> Path:
     return folder.resolve()
 
 
+def new_folder(wanted: Path) -> Path:
+    """Create a folder that nobody else has: `NAME`, or `NAME-2` and so on when runs start in the same second.
+
+    Raises:
+        OSError: It cannot be created.
+    """
+    for name in (wanted.name, *(f"{wanted.name}-{number}" for number in range(2, MOST_NAMESAKES))):
+        with suppress(FileExistsError):
+            wanted.with_name(name).mkdir(mode=0o700, parents=True)
+            return wanted.with_name(name)
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(wanted))
+
+
 def run_experiment(plan: Plan, engine: Target, store: RunStore, folder: Path, progress: Progress) -> str:
     """Run all arms; return how it ended: `finished`, `interrupted` or `failed`."""
     settings = arm_settings(plan)
-    arms = [arm_runner(plan, engine, setting, store, folder) for setting in settings]
+    arms = [arm_runner(plan, engine, setting, store, folder, progress) for setting in settings]
     interleaved = len(arms) > 1 and in_blocks(plan, engine.release)
     try:
         Experiment(plan, arms, progress).run(interleaved=interleaved)
@@ -149,11 +191,13 @@ def run_experiment(plan: Plan, engine: Target, store: RunStore, folder: Path, pr
     return "finished"
 
 
-def arm_runner(plan: Plan, engine: Target, setting: ArmSettings, store: RunStore, folder: Path) -> ArmRunner:
+def arm_runner(
+    plan: Plan, engine: Target, setting: ArmSettings, store: RunStore, folder: Path, progress: Progress
+) -> ArmRunner:
     """Prepare one arm: its row in the store, its target, its workload."""
     store.add_arm(setting.name)
     target, start = build_target(plan, engine, setting, folder)
-    return ArmRunner(setting.name, plan, target, start, store, folder)
+    return ArmRunner(setting.name, plan, target, start, store, folder, progress.note)
 
 
 def in_blocks(plan: Plan, release: Release) -> bool:

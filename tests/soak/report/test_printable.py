@@ -4,7 +4,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vllm_soak.report.printable import broken, plain_ascii, printable
+from vllm_soak.report.printable import plain_ascii, printable
 
 
 @given(st.text())
@@ -31,14 +31,3 @@ def test_plain_ascii_is_ascii(text):
 
 def test_plain_ascii_keeps_the_drawing():
     assert plain_ascii("└─ a → b") == "`- a -> b"
-
-
-@given(st.text(alphabet="ab.[] ", max_size=60), st.integers(3, 20))
-def test_broken_text_fits_and_loses_nothing(text, room):
-    shown = broken(text, room)
-    assert max(map(len, shown.split(" "))) <= room
-    assert shown.replace(" ", "") == text.replace(" ", "")
-
-
-def test_a_path_breaks_before_a_dot_or_a_bracket():
-    assert broken("see engine.scheduler.managers[0].ids", 20) == "see engine.scheduler .managers[0].ids"

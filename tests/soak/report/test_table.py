@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vllm_soak.report.table import build_table
+from vllm_soak.report.table import build_table, short_names
 from vllm_soak.store.record import RunData
 
 
@@ -22,7 +22,7 @@ def test_the_table_of_the_upstream_fix(ab_run, ab_verdict):
         "bytes per entry of new_block_ids",
         "freed by gc",
         "returned by trim",
-        "throughput",
+        "throughput (all rounds)",
         "patched / unpatched, median of pairs",
     ]
     assert rows["requests measured"] == ["3,000 (in 5 rounds)"] * 2
@@ -66,3 +66,37 @@ def test_what_no_arm_has_is_left_out(leak_run, leak_verdict):
 def test_a_run_without_arms_has_an_empty_table(leak_verdict):
     table = build_table(RunData({}, "failed", ""), replace(leak_verdict, arms=[]))
     assert table.columns == []
+
+
+def test_watched_paths_are_shown_from_before_to_after(leak_run, leak_verdict):
+    samples = [
+        replace(one, lengths={"engine.a.ids": one.requests, "engine.b.ids": 7}) for one in leak_run.arms[0].samples
+    ]
+    watch = ["engine.a.ids", "engine.b.ids", "engine.lost"]
+    run = replace(leak_run, plan={"watch": watch}, arms=[replace(leak_run.arms[0], samples=samples)])
+    rows = shown(build_table(run, leak_verdict))
+    assert rows["length of a.ids"] == ["1,800 → 4,800 (+3,000)"]
+    assert rows["length of b.ids"] == ["7 → 7 (no growth)"]
+    assert rows["length of engine.lost"] == ["not found"]
+
+
+def test_a_watched_culprit_has_one_row(leak_run, leak_verdict):
+    path = leak_verdict.arms[0].processes[0].suspects[0].path
+    rows = [row.name for row in build_table(replace(leak_run, plan={"watch": [path]}), leak_verdict).rows]
+    assert rows.count("length of new_block_ids") == 1
+
+
+def test_short_names_tell_paths_apart():
+    assert short_names(["engine.a.ids", "engine.map"]) == ["ids", "map"]
+    assert short_names(["x.a.ids", "x.b.ids"]) == ["a.ids", "b.ids"]
+    assert short_names(["a", "x.a"]) == ["a", "x.a"]
+    assert short_names([]) == []
+
+
+def test_bytes_per_entry_that_are_a_lower_bound_are_said_to_be(leak_run, leak_verdict):
+    [arm] = leak_verdict.arms
+    [process] = arm.processes
+    suspects = [replace(one, bytes_at_least=True) for one in process.suspects]
+    verdict = replace(leak_verdict, arms=[replace(arm, processes=[replace(process, suspects=suspects)])])
+    assert shown(build_table(leak_run, verdict))["bytes per entry of new_block_ids"] == ["at least 8.85 B"]
+    assert shown(build_table(leak_run, leak_verdict))["bytes per entry of new_block_ids"] == ["8.85 B"]

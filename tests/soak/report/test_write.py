@@ -8,13 +8,12 @@ import sys
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from rich.console import Console
 
-from vllm_soak.errors import ExitCode, StoreError
+from vllm_soak.errors import ExitCode
 from vllm_soak.report.json_report import load_schema
 from vllm_soak.report.write import print_report, write_reports
 from vllm_soak.store.record import Arm, Census, Event, PatchRow, Population, Round, RunData, Sample, Step
@@ -31,7 +30,8 @@ from vllm_soak.verdict.outcome import (
 
 
 def test_every_report_is_written(ab_run, ab_verdict, tmp_path):
-    files = write_reports(ab_run, ab_verdict, tmp_path / "run")
+    files, unwritten = write_reports(ab_run, ab_verdict, tmp_path / "run")
+    assert unwritten == ""
     assert [path.relative_to(tmp_path / "run").as_posix() for path in files] == [
         "report.html", "report.md", "report.json", "report.junit.xml",
         "plots/in-use.png", "plots/length.png", "plots/latency.png",
@@ -41,15 +41,27 @@ def test_every_report_is_written(ab_run, ab_verdict, tmp_path):
 
 
 def test_writing_again_gives_the_same_files(ab_run, ab_verdict, tmp_path):
-    first = {path.name: path.read_bytes() for path in write_reports(ab_run, ab_verdict, tmp_path)}
-    second = {path.name: path.read_bytes() for path in write_reports(ab_run, ab_verdict, tmp_path)}
+    first = {path.name: path.read_bytes() for path in write_reports(ab_run, ab_verdict, tmp_path)[0]}
+    second = {path.name: path.read_bytes() for path in write_reports(ab_run, ab_verdict, tmp_path)[0]}
     assert first == second
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(ab_run, ab_verdict, tmp_path):
     (tmp_path / "run").write_text("a file")
-    with pytest.raises(StoreError, match="cannot make the folder"):
-        write_reports(ab_run, ab_verdict, tmp_path / "run")
+    files, unwritten = write_reports(ab_run, ab_verdict, tmp_path / "run")
+    assert files == []
+    assert unwritten.startswith("report.json, report.junit.xml, ")
+    assert "could not be written (cannot make the folder" in unwritten
+    assert f"`vllm-soak report {tmp_path / 'run'}`" in unwritten
+    assert "\n" not in unwritten
+
+
+def test_one_file_that_cannot_be_written_keeps_no_other_from_it(ab_run, ab_verdict, tmp_path):
+    (tmp_path / "plots").write_text("in the way")
+    files, unwritten = write_reports(ab_run, ab_verdict, tmp_path)
+    assert [path.name for path in files] == ["report.html", "report.md", "report.json", "report.junit.xml"]
+    assert unwritten.startswith("plots/in-use.png, plots/length.png, plots/latency.png could not be written")
+    assert "plots/" not in (tmp_path / "report.md").read_text("utf-8")
 
 
 def test_matplotlib_is_not_imported_to_print():
@@ -135,7 +147,7 @@ verdicts = st.builds(
 @given(runs, verdicts, st.sampled_from([20, 80, 200]))
 def test_whatever_is_left_of_a_run_gives_a_report(tmp_path_factory, run, verdict, width):
     folder = tmp_path_factory.mktemp("run")
-    files = write_reports(run, verdict, folder)
+    files, _ = write_reports(run, verdict, folder)
     report = json.loads((folder / "report.json").read_text("utf-8"))
     Draft202012Validator(load_schema()).validate(report)
     ET.parse(folder / "report.junit.xml")
@@ -149,7 +161,7 @@ def test_whatever_is_left_of_a_run_gives_a_report(tmp_path_factory, run, verdict
 def test_a_run_that_died_at_once_still_says_what_to_do(tmp_path):
     run = RunData({}, "failed", "", [Arm("run", failure="no free memory for the KV cache")])
     verdict = RunVerdict(Outcome.INCONCLUSIVE, ExitCode.ENGINE_FAILED, "the engine failed")
-    files = write_reports(run, verdict, tmp_path)
+    files, _ = write_reports(run, verdict, tmp_path)
     console = Console(file=io.StringIO(), width=80, force_terminal=False)
     print_report(run, verdict, console, files)
     shown = console.file.getvalue()
@@ -161,6 +173,6 @@ def test_a_run_that_died_at_once_still_says_what_to_do(tmp_path):
 def test_missing_latency_leaves_out_its_plot_only(leak_run, leak_verdict, tmp_path):
     arm = leak_run.arms[0]
     arm.rounds[:] = [replace(one, latency={}) for one in arm.rounds]
-    names = [path.name for path in write_reports(leak_run, leak_verdict, tmp_path)]
+    names = [path.name for path in write_reports(leak_run, leak_verdict, tmp_path)[0]]
     assert "latency.png" not in names
     assert {"in-use.png", "length.png"} <= set(names)

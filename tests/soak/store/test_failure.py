@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -134,3 +135,34 @@ def test_a_disk_without_room_for_a_run_leaves_no_half_run(small_disk: Path, bloc
     (small_disk / "ballast").unlink()
     with RunStore.create(small_disk / "run", {"again": True}):
         assert read_run(small_disk / "run").plan == {"again": True}
+
+
+LOCKED_OUT = """
+import sys
+from pathlib import Path
+from vllm_soak.store.reader import read_run
+print(read_run(Path(sys.argv[1])).plan)
+"""
+
+
+def test_a_run_on_a_full_disk_is_read(small_disk: Path, spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> None:
+    with RunStore.create(small_disk / "run", {"full": True}):
+        # As a SIGKILL leaves it: a log that was not folded in, and no shared-memory file.
+        for name in ("run.sqlite", "run.sqlite-wal"):
+            (small_disk / name).write_bytes((small_disk / "run" / name).read_bytes())
+    free = os.statvfs(small_disk)
+    (small_disk / "ballast").write_bytes(b"x" * free.f_bavail * free.f_frsize)
+    monkeypatch.setenv("TMPDIR", str(small_disk))
+    said, errors = spawn(LOCKED_OUT, small_disk).communicate()
+    assert said == "{'full': True}\n", errors
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_run_folder_that_vanishes_is_said_so(tmp_path: Path, whole: bool) -> None:
+    with RunStore.create(tmp_path / "run", {}) as store:
+        if whole:
+            shutil.rmtree(store.file.parent)
+        else:
+            store.file.unlink()
+        with pytest.raises(StoreError, match="was removed while the run was under way"):
+            store.set_status("finished")

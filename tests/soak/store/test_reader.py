@@ -4,6 +4,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -108,8 +109,9 @@ def closed_run(folder: Path, samples: int) -> bytes:
         lambda whole: whole[: len(whole) // 2],
         lambda whole: whole[:4096] + b"\xff" * (len(whole) - 4096),
         lambda whole: whole.replace(b'{"pad', b'["pad', 1),
+        lambda whole: whole.replace(b'":1.0}', b'":"a"}', 1),
     ],
-    ids=["empty", "text", "half", "pages", "json"],
+    ids=["empty", "text", "half", "pages", "json", "value"],
 )
 def test_a_damaged_file_is_one_sentence(tmp_path: Path, damage: Any) -> None:
     whole = closed_run(tmp_path, 100)
@@ -132,3 +134,34 @@ def test_any_values_survive(tmp_path_factory: pytest.TempPathFactory, values: An
         store.add_arm("run")
         store.add_sample(sample)
     assert read_run(folder).arms[0].samples == [sample]
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("UPDATE run SET plan = '[1]'", "plan holds [1]"),
+        ("UPDATE run SET plan = 'null'", "plan holds None"),
+        ("DELETE FROM run", "run row is missing"),
+        ("UPDATE sample SET requests = 'many'", "requests holds 'many'"),
+        ("UPDATE sample SET \"values\" = '[]'", "values holds []"),
+        ('UPDATE sample SET lengths = \'{"a": "b"}\'', "lengths holds 'b'"),
+        ("UPDATE arm SET engine = '3'", "engine holds 3"),
+        ("UPDATE arm SET failure = X'00'", "failure holds"),
+    ],
+)
+def test_a_damaged_value_is_one_sentence(tmp_path: Path, statement: str, words: str) -> None:
+    closed_run(tmp_path, 3)
+    with closing(sqlite3.connect(tmp_path / schema.FILE_NAME)) as connection:
+        connection.execute(statement)
+        connection.commit()
+    with pytest.raises(StoreError, match="is damaged") as caught:
+        read_run(tmp_path)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_running_run_is_live_while_its_controller_holds_the_folder(tmp_path: Path) -> None:
+    with RunStore.create(tmp_path, {}):
+        assert read_run(tmp_path).live
+    left = read_run(tmp_path)
+    assert (left.status, left.live) == ("running", False)

@@ -83,6 +83,10 @@ def parse_release(text: str) -> Release:
     if not separator and any(sign in name for sign in "<>=~!,; ["):
         raise UsageError(f"{text!r} is not an engine release", f"write NAME==VERSION, for example {newest_tested()}")
     engine = known_engine(name)
+    if separator and not version:
+        raise UsageError(
+            f"{text!r} names no version", f"write NAME==VERSION, for example {newest_tested(engine)}, or {engine} alone"
+        )
     return Release(engine, known_version(engine, version)) if separator else newest_tested(engine)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -97,11 +98,13 @@ def after_doubt(run: RunData, verdict: RunVerdict) -> list[Advice]:
 
 
 def longer(plan: dict[str, Any], **changes: object) -> str:
-    """The same soak with twice the rounds, and room for them."""
+    """The same soak with twice the rounds, and room for them in requests and time."""
     rounds = 2 * whole(plan.get("rounds"), Plan().rounds)
     most = max(whole(plan.get("max_rounds"), Plan().max_rounds), rounds)
     budget = plan.get("max_requests")
-    more = {"max_requests": 2 * budget} if isinstance(budget, int) and budget else {}
+    more: dict[str, object] = {"max_requests": 2 * budget} if isinstance(budget, int) and budget else {}
+    if found := re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", str(plan.get("duration") or "").strip()):
+        more["duration"] = f"{2 * float(found[1]):g}{found[2]}"
     return command(plan, rounds=rounds, max_rounds=most, **more, **changes)
 
 

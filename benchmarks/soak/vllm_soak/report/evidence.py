@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vllm_soak.report.measure import measured_rounds, warm_up_requests
+from vllm_soak.report.measure import measured_rounds, warm_up_requests, watched
 from vllm_soak.report.number import count, duration, known, plural, size
 from vllm_soak.report.printable import printable
 
 if TYPE_CHECKING:
     from vllm_soak.store.record import Arm, Event, RunData
     from vllm_soak.verdict.outcome import ProcessVerdict, Ratio, RunVerdict, Slope, Suspect
+
+
+NOT_FOUND = "--watch {path} was not found: give the path as a report shows it, from the root of its process"
 
 
 def contained(verdict: RunVerdict) -> list[str]:
@@ -78,7 +81,7 @@ def grounds(process: ProcessVerdict) -> list[str]:
     """Rule, slope with its interval, and the smallest leak that would have been seen."""
     lines = [f"{process.outcome.value} by rule {printable(process.rule)}: {printable(process.reason)}"]
     seen = [f"bytes in use {slope_text(process.slope)}"] if process.slope else []
-    if least := detectable_text(process):
+    if (least := detectable_text(process)) and "would have shown" not in process.reason:
         seen.append(f"the smallest leak that this run would have seen: {least} per 1,000 requests")
     return [*lines, "; ".join(seen)] if seen else lines
 
@@ -109,12 +112,16 @@ def warnings(run: RunData) -> list[str]:
     """What went wrong on the way: failures of arms, and events above information."""
     failed = [f"{arm.name}: {arm.failure}" for arm in run.arms if arm.failure]
     told = [f"{one.arm}: {one.text}" if one.arm else one.text for one in run.events if worth_telling(one, failed)]
-    states = {
-        "running": "the run was cut short, or is still at work; this report rests on what was stored",
-        "interrupted": "the run was interrupted; this report rests on what was stored",
-    }
-    cut = [states[run.status]] if run.status in states else []
-    return list(dict.fromkeys(printable(one) for one in [*cut, *failed, *told]))
+    states = {"running": "is still at work" if run.live else "was cut short", "interrupted": "was interrupted"}
+    cut = [f"the run {states[run.status]}; this report rests on what was stored"] if run.status in states else []
+    return list(dict.fromkeys(printable(one) for one in [*cut, *failed, *lost_paths(run), *told]))
+
+
+def lost_paths(run: RunData) -> list[str]:
+    """Watched paths that no sample of any arm ever found."""
+    found = {path for arm in run.arms for one in arm.samples for path in one.lengths}
+    sampled = any(arm.samples for arm in run.arms)
+    return [NOT_FOUND.format(path=path) for path in watched(run) if sampled and path not in found]
 
 
 def worth_telling(event: Event, failed: list[str]) -> bool:

@@ -136,6 +136,18 @@ def lengths_over_measured(arm: Arm, suspect: Suspect) -> tuple[float, float] | N
     return (before[-1] if before else found.values[0]), found.values[-1]
 
 
+def watched(run: RunData) -> list[str]:
+    """The paths that `--watch` asked for, each once."""
+    asked = run.plan.get("watch")
+    found = asked if isinstance(asked, list | tuple) else []
+    return list(dict.fromkeys(str(path) for path in found))
+
+
+def has_length(arm: Arm, process: str, path: str) -> bool:
+    """Whether a watched path was ever found in a process of an arm."""
+    return any(one.process == process and path in one.lengths for one in arm.samples)
+
+
 def was_walked(arm: Arm, process: str) -> bool:
     """Whether censuses saw all of a process, so that a container which they do not name did not grow."""
     walks = [one for one in arm.censuses if one.process == process]

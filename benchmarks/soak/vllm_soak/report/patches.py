@@ -11,13 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from vllm_soak.environments.choose import choose
 from vllm_soak.environments.target import Target, prepare
 from vllm_soak.errors import EngineError, ExitCode
+from vllm_soak.report.printable import printable
 
-COLUMNS = {"name": "patch", "upstream": "upstream", "affected": "affected", "status": "status here", "reason": "why"}
+COLUMNS = {
+    "name": "patch",
+    "upstream": "upstream",
+    "affected": "affected",
+    "status": "status here",
+    "defect": "defect seen",
+    "reason": "why",
+}
 PATIENCE = 300.0  # seconds; importing an engine on a loaded machine takes up to one minute
 
 
@@ -29,12 +36,18 @@ def show_patches(engine: str | None, python: Path | None, console: Console, *, v
         EngineError: The engine could not be installed or does not import.
     """
     choice = choose(engine=engine, python=python, driver="core")
-    console.print(choice.reason, highlight=False, markup=False, soft_wrap=True)
+    progress = Console(stderr=True)
     with tempfile.TemporaryDirectory(prefix="vllm-soak-") as folder:
-        target = prepare(choice, Path(folder), lambda line: console.print(line, markup=False, highlight=False))
+        target = prepare(choice, Path(folder), lambda line: say(progress, line))
         rows = ask(target, folder, verify=verify, scheduler_only=choice.flavour == "scheduler")
-    console.print(table(rows, verify=verify))
+    say(console, choice.reason)
+    say(console, aligned(rows, verify=verify))
     return ExitCode.CLEAN
+
+
+def say(console: Console, text: str) -> None:
+    """Print text as it is: what is cut to a narrow terminal cannot be copied."""
+    console.print(text, soft_wrap=True, highlight=False, markup=False)
 
 
 def ask(target: Target, folder: str, *, verify: bool, scheduler_only: bool = False) -> list[dict[str, Any]]:
@@ -69,10 +82,9 @@ def ask(target: Target, folder: str, *, verify: bool, scheduler_only: bool = Fal
     return rows
 
 
-def table(rows: list[dict[str, Any]], *, verify: bool) -> Table:
-    """The rows for a terminal."""
-    columns = {**COLUMNS, "defect": "defect seen"} if verify else COLUMNS
-    shown = Table(*columns.values())
-    for row in rows:
-        shown.add_row(*(str(row.get(name, "")) for name in columns))
-    return shown
+def aligned(rows: list[dict[str, Any]], *, verify: bool) -> str:
+    """The rows as columns of text."""
+    columns = {name: title for name, title in COLUMNS.items() if verify or name != "defect"}
+    lines = [list(columns.values()), *([printable(row.get(name, "")) for name in columns] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The curves of a run: bytes in use, length of the leaking containers, latency.
+"""The curves of a run: bytes in use and allocated, length of the leaking containers, latency.
 
 Importing this module imports matplotlib, which takes about a second; nothing else here does.
 Colours are of the Okabe-Ito palette, which colour-blind readers can tell apart, and every curve
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,18 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from vllm_soak.report.latency import quantile_curve
-from vllm_soak.report.measure import Curve, culprits, in_use_curve, length_curve, process_names, was_walked
+from vllm_soak.report.measure import (
+    Curve,
+    allocated_curve,
+    culprits,
+    in_use_curve,
+    length_curve,
+    process_names,
+    was_walked,
+)
 from vllm_soak.report.number import STEP, UNITS, count, count_change, size, unit_of
 from vllm_soak.report.printable import printable
+from vllm_soak.store.record import Arm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,11 +92,15 @@ class Plot:
     warm_up: bool = False
 
 
+# Bytes of each kind that are drawn, and where they come from.
+MEMORY: tuple[tuple[str, Callable[[Arm, str], Curve]], ...] = (("in use", in_use_curve), ("allocated", allocated_curve))
+
+
 def plan_plots(run: RunData, verdict: RunVerdict) -> list[Plot]:
     """The plots that this run has data for."""
     processes = process_names(run, verdict)[:MOST_PROCESSES]
     found = [
-        *(memory_plot(run, name, number) for number, name in enumerate(processes)),
+        *(memory_plot(run, name, number, *kind) for number, name in enumerate(processes) for kind in MEMORY),
         *(length_plot(run, one, number) for number, one in enumerate(culprits(verdict)[:MOST_CONTAINERS])),
         latency_plot(run),
     ]
@@ -98,16 +112,17 @@ def colour(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
 
 
-def memory_plot(run: RunData, process: str, number: int) -> Plot:
-    """Growth of bytes in use of one process since its measured rounds began."""
-    curves = [in_use_curve(arm, process) for arm in run.arms]
+def memory_plot(run: RunData, process: str, number: int, kind: str, measure: Callable[[Arm, str], Curve]) -> Plot:
+    """Growth of bytes of one kind of one process since its measured rounds began."""
+    curves = [measure(arm, process) for arm in run.arms]
     grown = [Curve(one.arm, one.requests, [v - one.values[0] for v in one.values], one.warm_up) for one in curves]
     index = unit_of(max((abs(value) for one in grown for value in one.values), default=0.0))
     traces = [Trace(one, printable(one.arm, 30), colour(i)) for i, one in enumerate(grown) if one.values]
     ends = "; ".join(f"{trace.label} {size(trace.curve.values[-1], signed=True)}" for trace in traces)
-    name = "in-use" if number == 0 else f"in-use-{number + 1}"
-    title = f"Growth of bytes in use, {printable(process, 30)} [{UNITS[index]}]"
-    return Plot(name, title, f"Growth of bytes in use over the measured rounds: {ends}.", traces, STEP**index)
+    file = kind.replace(" ", "-")
+    name = file if number == 0 else f"{file}-{number + 1}"
+    title = f"Growth of bytes {kind}, {printable(process, 30)} [{UNITS[index]}]"
+    return Plot(name, title, f"Growth of bytes {kind} over the measured rounds: {ends}.", traces, STEP**index)
 
 
 def length_plot(run: RunData, suspect: Suspect, number: int) -> Plot:

@@ -4,10 +4,6 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LONGEST = 2000
 ASCII = str.maketrans(
@@ -42,21 +38,6 @@ def visible(char: str) -> bool:
 def escaped(char: str) -> str:
     """The Python escape of one character."""
     return char.encode("unicode_escape").decode("ascii")
-
-
-def broken(text: str, room: int) -> str:
-    """Words too long for a line of `room` characters, with a space before the dots where they may break."""
-    return " ".join(piece for word in text.split(" ") for piece in word_pieces(word, room))
-
-
-def word_pieces(word: str, room: int) -> Iterator[str]:
-    """A long word in pieces that fit, each as long as a dot or bracket allows."""
-    while len(word) > room:
-        cut = max(word.rfind(".", 1, room), word.rfind("[", 1, room))
-        cut = cut if cut > 0 else room
-        yield word[:cut]
-        word = word[cut:]
-    yield word
 
 
 def plain_ascii(text: str) -> str:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from vllm_soak.report.ladder import at_least
 from vllm_soak.report.measure import (
     Curve,
     allocated_curve,
     culprits,
+    has_length,
     in_use_curve,
     lengths_over_measured,
     main_process,
@@ -22,6 +24,7 @@ from vllm_soak.report.measure import (
     span,
     throughput,
     was_walked,
+    watched,
 )
 from vllm_soak.report.number import MISSING, count, count_change, plural, size, size_change, small_size
 from vllm_soak.report.printable import printable
@@ -82,10 +85,11 @@ def build_table(run: RunData, verdict: RunVerdict) -> Table:
         name = printable(suspect.path.rsplit(".", 1)[-1] or suspect.path, 40)
         rows.append(Row(f"length of {name}", [length_cell(arm, suspect) for arm in arms]))
         rows.append(Row(f"bytes per entry of {name}", [entry_cell(arm, suspect, verdict) for arm in arms]))
+    rows += watched_rows(run, verdict)
     main = main_process(verdict)
     rows.append(Row("freed by gc", [freed_cell(arm, main, verdict, "gc_freed") for arm in arms]))
     rows.append(Row("returned by trim", [freed_cell(arm, main, verdict, "trim_returned") for arm in arms]))
-    rows.append(Row("throughput", [throughput_cell(arm) for arm in arms]))
+    rows.append(Row("throughput (all rounds)", [throughput_cell(arm) for arm in arms]))
     if verdict.throughput and len(arms) > 1:
         rows.append(ratio_row(verdict.throughput, len(arms)))
     return Table([printable(arm.name) for arm in arms], [row for row in rows if worth_showing(row)])
@@ -129,12 +133,45 @@ def length_cell(arm: Arm, suspect: Suspect) -> Cell:
     return Cell("did not grow" if was_walked(arm, suspect.process) else MISSING)
 
 
+def watched_rows(run: RunData, verdict: RunVerdict) -> list[Row]:
+    """Lengths of what `--watch` asked for, but for what has a row as a culprit; a path not found is said so."""
+    shown = {one.path for one in culprits(verdict)[:MOST_CONTAINERS]}
+    rows = []
+    paths = [path for path in watched(run) if path not in shown]
+    for path, short in zip(paths, short_names(paths), strict=True):
+        holders = [name for name in process_names(run, verdict) if any(has_length(arm, name, path) for arm in run.arms)]
+        for process in holders or [""]:
+            suffix = f" ({printable(process)})" if len(holders) > 1 else ""
+            cells = [watched_cell(arm, process, path) for arm in run.arms]
+            rows.append(Row(f"length of {printable(short, 40)}{suffix}", cells))
+    return rows
+
+
+def short_names(paths: list[str]) -> list[str]:
+    """The last part of each path, or as many as it takes to tell the paths apart."""
+    for parts in range(1, max((path.count(".") for path in paths), default=0) + 1):
+        names = [".".join(path.split(".")[-parts:]) for path in paths]
+        if len(set(names)) == len(names):
+            return names
+    return paths
+
+
+def watched_cell(arm: Arm, process: str, path: str) -> Cell:
+    """Length of a watched container before and after the measured rounds."""
+    found = [float(one.lengths[path]) for one in span(arm.samples, process) if path in one.lengths]
+    if found:
+        grown = found[-1] - found[0]
+        remark = count(grown, signed=True) if grown else "no growth"
+        return Cell(count_change(found[0], found[-1]), remark, found[0], found[-1])
+    return Cell("not found" if arm.samples and not any(path in one.lengths for one in arm.samples) else MISSING)
+
+
 def entry_cell(arm: Arm, suspect: Suspect, verdict: RunVerdict) -> Cell:
     """Bytes of an entry, where this arm's verdict measured them."""
     process = process_verdict(verdict, arm.name, suspect.process)
     found = [one for one in process.suspects if one.fingerprint == suspect.fingerprint] if process else []
     same = next((one for one in found if one.path == suspect.path), None)
-    return Cell(small_size(same.bytes_per_entry), after=same.bytes_per_entry) if same else Cell("")
+    return Cell(f"{at_least(same)}{small_size(same.bytes_per_entry)}", after=same.bytes_per_entry) if same else Cell("")
 
 
 def freed_cell(arm: Arm, process: str, verdict: RunVerdict, name: str) -> Cell:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from vllm_soak.report.document import BAD, GOOD, UNSURE, compose
 from vllm_soak.report.ladder import Role
-from vllm_soak.report.printable import broken, plain_ascii, printable
+from vllm_soak.report.printable import plain_ascii, printable
 from vllm_soak.report.progress import Progress
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vllm_soak.store.record import RunData
     from vllm_soak.verdict.outcome import RunVerdict
 
-__all__ = ["Progress", "print_report"]
+__all__ = ["Progress", "print_findings", "print_next", "print_report"]
 
 TONES = {BAD: "bold white on red", GOOD: "bold white on dark_green", UNSURE: "bold black on yellow"}
 STYLES = {Role.HEADER: "bold red", Role.UNDERLINE: "bold red", Role.NOTE: "yellow"}
@@ -45,8 +45,28 @@ def print_report(run: RunData, verdict: RunVerdict, console: Console, files: lis
         console: Where to print.
         files: Report files that were written, to be named.
     """
-    typesetter = Typesetter(console.width, ascii_only=console.options.ascii_only)
-    for part in typesetter.parts(compose(run, verdict, console.width), files):
+    print_findings(run, verdict, console)
+    print_next(run, verdict, console, files)
+
+
+def print_findings(run: RunData, verdict: RunVerdict, console: Console) -> None:
+    """Print a report down to what the run could not see, without a file written yet."""
+    show(typesetter(console).findings(compose(run, verdict, console.width)), console)
+
+
+def print_next(run: RunData, verdict: RunVerdict, console: Console, files: list[Path]) -> None:
+    """Print the end of a report: the files that were written, and the next command to type."""
+    show(typesetter(console).next(compose(run, verdict, console.width), files), console)
+
+
+def typesetter(console: Console) -> Typesetter:
+    """The typesetter for a console."""
+    return Typesetter(console.width, ascii_only=console.options.ascii_only)
+
+
+def show(parts: Iterator[Text | Grid], console: Console) -> None:
+    """Print parts; text is not cut, so that what is longer than a line can be copied."""
+    for part in parts:
         console.print(part, soft_wrap=isinstance(part, Text))
 
 
@@ -59,7 +79,7 @@ def full_width(table: Table) -> int:
 class Typesetter:
     """Turns a document into lines; all text is literal, never markup.
 
-    Sentences are wrapped here. Commands and paths are not, so that they can be copied.
+    Sentences are wrapped here, between words only: commands and paths stay whole, so that they can be copied.
 
     Args:
         width: Columns of the terminal.
@@ -70,8 +90,8 @@ class Typesetter:
         self.width = width
         self.ascii_only = ascii_only
 
-    def parts(self, document: Document, files: list[Path]) -> Iterator[Text | Grid]:
-        """The report from top to bottom."""
+    def findings(self, document: Document) -> Iterator[Text | Grid]:
+        """The report from the headline to what it cannot see."""
         yield from self.headline(document.headline)
         yield from self.subject(document.subject)
         for warning in document.warnings:
@@ -81,6 +101,9 @@ class Typesetter:
         yield from [self.table(document.table)] if document.table.rows else [Text()]
         for section in document.sections:
             yield from self.section(section)
+
+    def next(self, document: Document, files: list[Path]) -> Iterator[Text | Grid]:
+        """The report's end: what was written, and what to type next."""
         yield from self.files(files)
         yield from self.advice(document.advice)
 
@@ -92,8 +115,8 @@ class Typesetter:
         """A sentence in lines that fit, hanging behind its first characters."""
         room = max(self.width, len(first) + 20)
         margin = " " * len(first)
-        fitting = broken(content, room - len(first))
-        lines = textwrap.wrap(fitting, room, initial_indent=first, subsequent_indent=margin, break_on_hyphens=False)
+        wrapper = textwrap.TextWrapper(room, first, margin, break_on_hyphens=False, break_long_words=False)
+        lines = wrapper.wrap(content)
         return [self.text(line.replace(UNBROKEN, " "), style) for line in lines]
 
     def headline(self, headline: Headline) -> list[Text]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from vllm_soak.errors import StoreError
@@ -22,34 +23,71 @@ if TYPE_CHECKING:
 __all__ = ["print_report", "write_reports"]
 
 
-def write_reports(run: RunData, verdict: RunVerdict, folder: Path) -> list[Path]:
-    """Write `report.html`, `.md`, `.json`, `.junit.xml` and `plots/*.png`; name the files written.
+def write_reports(run: RunData, verdict: RunVerdict, folder: Path) -> tuple[list[Path], str]:
+    """Write `report.html`, `.md`, `.json`, `.junit.xml` and `plots/*.png`, the small and most useful ones first.
 
-    Each file is written whole or not at all, the small and most useful ones first.
+    Each file is written whole or not at all; one that cannot be written does not keep the others from it.
 
-    Raises:
-        StoreError: The folder cannot be made or written.
+    Returns:
+        The files written, and which ones could not be and why, in one sentence or an empty string.
     """
-    plots = folder / "plots"
-    make_folder(plots)
-    files = [
-        write_atomic(folder / "report.json", render_json(run, verdict)),
-        write_atomic(folder / "report.junit.xml", render_junit(run, verdict)),
-    ]
-    pictures, inline = draw_all(run, verdict, plots)
-    page = write_atomic(folder / "report.html", render_html(run, verdict, inline))
-    text = write_atomic(folder / "report.md", render_markdown(run, verdict, pictures))
-    return [page, text, *files, *pictures]
+    shelf = Shelf(folder)
+    shelf.put("report.json", render_json(run, verdict))
+    shelf.put("report.junit.xml", render_junit(run, verdict))
+    pictures, inline = draw_all(run, verdict, shelf)
+    shelf.put("report.html", render_html(run, verdict, inline))
+    shelf.put("report.md", render_markdown(run, verdict, pictures))
+    shelf.files.sort(key=lambda file: (file.parent != folder, file.suffix not in {".html", ".md"}))
+    return shelf.files, shelf.complaint
 
 
-def draw_all(run: RunData, verdict: RunVerdict, folder: Path) -> tuple[list[Path], list[tuple[str, str]]]:
+class Shelf:
+    """Puts files into a run's folder and remembers which did not fit.
+
+    Args:
+        folder: The run folder.
+
+    Attributes:
+        files: What was written, in order.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files: list[Path] = []
+        self._lacking: list[str] = []
+        self._causes: list[str] = []
+
+    def put(self, name: str, content: str | bytes) -> bool:
+        """Write one file; return whether it is there."""
+        path = self.folder / name
+        try:
+            make_folder(path.parent)
+            self.files.append(write_atomic(path, content))
+        except StoreError as error:
+            self._lacking.append(name)
+            self._causes.append(error.cause)
+            return False
+        return True
+
+    @property
+    def complaint(self) -> str:
+        """Which files are missing and why, in one sentence, or an empty string."""
+        if not self._lacking:
+            return ""
+        names, where = ", ".join(self._lacking), shlex.quote(str(self.folder))
+        remedy = f"mend that, then `vllm-soak report {where}` writes the reports"
+        return f"{names} could not be written ({self._causes[0]}): {remedy}."
+
+
+def draw_all(run: RunData, verdict: RunVerdict, shelf: Shelf) -> tuple[list[Path], list[tuple[str, str]]]:
     """Draw the plots: PNG files, and SVG with captions for the page."""
     from vllm_soak.report import plots
 
     files, inline = [], []
     for plot in plots.plan_plots(run, verdict):
         figure = plots.draw(plot)
-        files.append(write_atomic(folder / f"{plot.name}.png", plots.as_png(figure)))
+        if shelf.put(f"plots/{plot.name}.png", plots.as_png(figure)):
+            files.append(shelf.files[-1])
         inline.append((plots.as_svg(figure, plot.name), plot.caption))
     return files, inline
 

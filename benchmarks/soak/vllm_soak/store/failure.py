@@ -13,13 +13,21 @@ from vllm_soak.errors import StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-_ROOM = "free some space and start again; what was written before is intact and can be reported"
+_ROOM = "free some space and start again; `vllm-soak report` prints what was written before"
 _RIGHTS = "choose a run folder that you may write to"
 _DEVICE = "check the disk or choose another run folder; what was written before can be reported"
 
 
 # The shared-memory file grows in steps of 32 KiB.
 LITTLE_ROOM = 32 * 1024
+
+
+def removed(folder: Path) -> StoreError:
+    """Return the StoreError for a run whose folder vanished under it."""
+    return StoreError(
+        f"the run folder {folder} was removed while the run was under way",
+        "start again and leave the folder in place until the run has ended",
+    )
 
 
 def write_failure(file: Path, error: Exception) -> StoreError:

@@ -48,6 +48,18 @@ class FolderLock:
             self._fd = -1
 
 
+def is_locked(folder: Path) -> bool:
+    """Whether a live controller holds the folder; False where that cannot be told."""
+    try:
+        lock = FolderLock(folder)
+    except UsageError:
+        return True
+    except StoreError:
+        return False
+    lock.release()
+    return False
+
+
 def _open(folder: Path) -> int:
     try:
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-import json
+import errno
 import shutil
 import sqlite3
 import tempfile
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vllm_soak.errors import StoreError, UsageError
 from vllm_soak.store import schema
+from vllm_soak.store.lock import is_locked
 from vllm_soak.store.record import Arm, Census, Event, PatchRow, Population, Round, RunData, Sample
-from vllm_soak.store.row import restore
+from vllm_soak.store.row import mapping, restore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Record = TypeVar("Record", bound="DataclassInstance")
+_IN_MEMORY = "/dev/shm"  # noqa: S108 - a private folder is made inside
 
 
 def read_run(folder: Path) -> RunData:
@@ -34,11 +36,12 @@ def read_run(folder: Path) -> RunData:
     with _snapshot(folder) as connection:
         run = _run_row(connection)
         return RunData(
-            plan=json.loads(run["plan"]),
-            status=run["status"],
-            started=run["started"],
+            plan=mapping("plan", run["plan"]),
+            status=str(run["status"]),
+            started=str(run["started"]),
             arms=_arms(connection),
             events=_all(connection, Event, "event"),
+            live=run["status"] == "running" and is_locked(folder),
         )
 
 
@@ -51,11 +54,13 @@ def read_verdict(folder: Path) -> dict[str, Any] | None:
     """
     with _snapshot(folder) as connection:
         text = _run_row(connection)["verdict"]
-        return None if text is None else dict(json.loads(text))
+        return None if text is None else mapping("verdict", text)
 
 
 def _run_row(connection: sqlite3.Connection) -> sqlite3.Row:
-    row: sqlite3.Row = connection.execute("SELECT * FROM run").fetchone()
+    row: sqlite3.Row | None = connection.execute("SELECT * FROM run").fetchone()
+    if row is None:
+        raise ValueError("its run row is missing")
     return row
 
 
@@ -70,7 +75,7 @@ def _arms(connection: sqlite3.Connection) -> list[Arm]:
     arms = []
     for arm in connection.execute("SELECT * FROM arm ORDER BY rowid"):
         own: dict[str, Any] = {k: [r for r in v if r.arm == arm["name"]] for k, v in rows.items()}  # type: ignore[attr-defined]
-        arms.append(Arm(name=arm["name"], engine=json.loads(arm["engine"]), failure=arm["failure"], **own))
+        arms.append(restore(Arm, arm, **own))
     return arms
 
 
@@ -104,14 +109,11 @@ def _find(folder: Path) -> Path:
 
 @contextmanager
 def _connection(file: Path) -> Iterator[sqlite3.Connection]:
-    """Connect in place, or to a copy where SQLite may not keep its shared-memory file."""
+    """Connect in place, or to a copy where SQLite may not keep its shared-memory file or the disk is full."""
     try:
         connection = _connect(file)
     except sqlite3.OperationalError:
-        with (
-            tempfile.TemporaryDirectory(prefix="vllm-soak-") as scratch,
-            closing(_connect(_copy(file, Path(scratch)))) as copied,
-        ):
+        with _scratch() as scratch, closing(_connect(_copied(file, scratch))) as copied:
             yield copied
         return
     with closing(connection):
@@ -130,12 +132,31 @@ def _connect(file: Path) -> sqlite3.Connection:
     return connection
 
 
-def _copy(file: Path, scratch: Path) -> Path:
-    for suffix in ("", "-wal"):
-        source = file.with_name(file.name + suffix)
+@contextmanager
+def _scratch() -> Iterator[list[Path]]:
+    """Empty folders to copy to: the usual one for temporary files, and one in memory for when that is full."""
+    with ExitStack() as stack:
+        folders = []
+        for parent in (None, _IN_MEMORY):
+            with suppress(OSError):
+                made = tempfile.TemporaryDirectory(prefix="vllm-soak-", dir=parent)
+                folders.append(Path(stack.enter_context(made)))
+        yield folders
+
+
+def _copied(file: Path, folders: list[Path]) -> Path:
+    """Copy a run's file and log to the first folder that has room."""
+    for folder in folders:
+        with suppress(OSError):
+            return _copy(file, folder)
+    raise OSError(errno.ENOSPC, "there is no room for a copy to read from")
+
+
+def _copy(file: Path, folder: Path) -> Path:
+    for source in (file, file.with_name(f"{file.name}-wal")):
         if source.exists():
-            shutil.copyfile(source, scratch / source.name)
-    return scratch / file.name
+            shutil.copyfile(source, folder / source.name)
+    return folder / file.name
 
 
 def _check(connection: sqlite3.Connection, file: Path) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vllm_soak.errors import UsageError
 from vllm_soak.store import schema
-from vllm_soak.store.failure import write_failure
+from vllm_soak.store.failure import removed, write_failure
 from vllm_soak.store.lock import FolderLock
 from vllm_soak.store.record import Event
 from vllm_soak.store.row import insert, to_json
@@ -154,8 +154,13 @@ class RunStore:
                 with self._connection:
                     self._connection.execute("BEGIN IMMEDIATE")
                     yield self._connection
+                # SQLite goes on writing to a file that was deleted.
+                gone = not self.file.exists()
             except (sqlite3.Error, OSError) as error:
-                raise write_failure(self.file, error) from error
+                gone = not self.file.exists()
+                raise (removed(self.file.parent) if gone else write_failure(self.file, error)) from error
+            if gone:
+                raise removed(self.file.parent)
 
 
 def _make(folder: Path) -> None:

