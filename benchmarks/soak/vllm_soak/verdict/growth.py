@@ -211,7 +211,8 @@ def _matters(growth: Growth) -> bool:
 
 def _late_text(run: LateRun) -> str:
     steps = _range(run.full.growth)
-    return f"grew in each of {run.rounds} rounds since measured round {run.since}, but not before, lately by {steps}"
+    since = f"in each of {run.rounds} rounds since measured round {run.since}, not in the one before"
+    return f"grew {since}, by {steps} entries after the first"
 
 
 def _flat_tail(steps: list[float]) -> int:
