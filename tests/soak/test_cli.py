@@ -151,3 +151,11 @@ def test_a_full_standard_output_leaves_the_verdict_as_exit_code(tmp_path: Path) 
         "vllm-soak: the output could not be written (no space left on device): the exit code is the answer.\n"
     )
     assert (tmp_path / "report.html").exists()
+
+
+def test_help_on_a_full_standard_output_is_one_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        line = [sys.executable, "-m", "vllm_soak", "--help"]
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stderr.startswith("vllm-soak: the output could not be written (no space left on device)")

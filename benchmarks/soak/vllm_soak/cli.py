@@ -20,19 +20,6 @@ from vllm_soak.plan import Driver, Plan
 if TYPE_CHECKING:
     from vllm_soak.soak import Finished
 
-app = App(
-    name="vllm-soak",
-    version=__version__,
-    help="Find, name and fix the memory leaks of LLM inference engines.\n\n"
-    "Exit codes: 0 no leak, 1 leak, 2 inconclusive, 3 the engine failed, 64 wrong usage. "
-    "Add --debug to any command to see tracebacks.",
-    result_action="return_value",
-    # Ctrl-C is a failure like another: `run_command_line` says one sentence, where cyclopts would say nothing.
-    suppress_keyboard_interrupt=False,
-)
-env_app = App(name="env", help="Engine environments that vllm-soak made and cached.")
-app.command(env_app)
-
 
 class Terminal(Console):
     """A console that may fail without changing the exit code: its reader leaves, as `head` does, or its disk is full.
@@ -58,6 +45,19 @@ class Terminal(Console):
 
 console = Terminal()
 errors = Console(stderr=True)
+app = App(
+    name="vllm-soak",
+    version=__version__,
+    help="Find, name and fix the memory leaks of LLM inference engines.\n\n"
+    "Exit codes: 0 no leak, 1 leak, 2 inconclusive, 3 the engine failed, 64 wrong usage. "
+    "Add --debug to any command to see tracebacks.",
+    result_action="return_value",
+    console=console,
+    # Ctrl-C is a failure like another: `run_command_line` says one sentence, where cyclopts would say nothing.
+    suppress_keyboard_interrupt=False,
+)
+env_app = App(name="env", help="Engine environments that vllm-soak made and cached.")
+app.command(env_app)
 
 
 @app.command

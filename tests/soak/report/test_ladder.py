@@ -94,3 +94,11 @@ def test_bytes_that_are_a_lower_bound_are_said_to_be(process, suspect):
     assert "at least +123.9 B/request   at least 8.85 B/object" in text
     assert "explains at least 97 %" in text
     assert "at least" not in DRAWN
+
+
+def test_more_than_all_of_the_growth_is_all_of_it(leak_verdict):
+    process = leak_verdict.arms[0].processes[0]
+    suspect = process.suspects[0]
+    parts = replace(process.reconciliation, growth=1000.0)
+    text = str(draw_ladder("run", replace(process, reconciliation=parts), suspect))
+    assert "explains all of +1,000 B" in text

@@ -83,3 +83,11 @@ def test_hostile_names_stay_text(leak_run, leak_verdict):
     svg = as_svg(draw(plan_plots(run, replace(leak_verdict, arms=[arm]))[0]), "x")
     assert "<script" not in svg
     assert "$x^{2}$" in svg
+
+
+def test_allocated_bytes_are_drawn_where_they_were_measured(leak_run, leak_verdict):
+    arm = leak_run.arms[0]
+    samples = [replace(one, values={**one.values, "allocated": 1e6 + one.requests * 1024}) for one in arm.samples]
+    plots = plan_plots(replace(leak_run, arms=[replace(arm, samples=samples)]), leak_verdict)
+    assert [one.name for one in plots] == ["in-use", "allocated", "length", "latency"]
+    assert plots[1].caption == "Growth of bytes allocated over the measured rounds: run +2.9 MiB."
