@@ -42,6 +42,8 @@ def can(need: str, verdict: Verdicts) -> bool:
     """Whether the census has what a specimen needs."""
     if need == "inspectors":
         return any("lru" in rule.__name__ for rule in bounds.RULES)
+    if need == "lengths":  # of buffers that grow ahead of what they hold
+        return all(len(set(one.growth)) == 1 for one in verdict(ZOO / "leaks" / "array_growth.py").suspects)
     return bool(verdict(ZOO / "leaks" / f"{SHOWN_BY[need]}.py").suspects)
 
 

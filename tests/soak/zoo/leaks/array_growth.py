@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An array of numbers."""
+"""An array of numbers, whose buffer grows ahead of its length."""
 
 from __future__ import annotations
 
 from array import array
 
 PATH = "array_growth.SERVICE.samples"
-NEEDS = "sizes"
+NEEDS = "lengths"
 
 
 class Service:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import atexit
 
-PATH = ("atexit", "<no root: bytearray>")
+PATH = ("atexit", "<no root: bytearray>", "<no root: builtin_function_or_method>")
 NEEDS = "populations"
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One branch of itertools.tee that is never read."""
+"""One branch of itertools.tee that is never read; its blocks hang on both branches, the newest on the fast one."""
 
 from __future__ import annotations
 
 import itertools
 
-PATH = "tee_lagging.SERVICE.slow"
+PATH = ("tee_lagging.SERVICE.slow", "tee_lagging.SERVICE.fast")
 NEEDS = "populations"
 
 
