@@ -45,12 +45,12 @@ def status(name: str) -> int:
     return 1024 * int(next(line.split()[1] for line in text.splitlines() if line.startswith(f"{name}:")))
 
 
-def walk_once(pace: Any) -> Any:
+def walk_once(pace: Any, expected: int = 0) -> Any:
     """One finished walk; to be closed."""
     from vllm_soak.heap.native import NativeWalk
     from vllm_soak.heap.roots import all_roots
 
-    walk = NativeWalk(all_roots(), pace=pace)
+    walk = NativeWalk(all_roots(), pace=pace, expected=expected)
     walk.run()
     return walk
 
@@ -72,7 +72,7 @@ def whole(turns: int) -> dict[str, Any]:
     for _ in range(turns):
         collections.append(cpu(gc.collect))
         began = time.process_time()
-        walk = walk_once(WHOLE)
+        walk = walk_once(WHOLE, found.get("objects", 0))
         walks.append(time.process_time() - began)
         found = {"objects": walk.objects, "containers": walk.containers, "groups": walk.table.groups}
         walk.close()

@@ -27,7 +27,7 @@ int column_reserve(Column *column, size_t more) {
     if (fresh == MAP_FAILED) {
         return -1;
     }
-    if (bytes >= LARGE) {
+    if (bytes >= LARGE && !column->small_pages) {
         madvise(fresh, bytes, MADV_HUGEPAGE); /* random look-ups: fewer misses of the translation cache */
     }
     column->base = fresh;
@@ -65,7 +65,7 @@ static int widen(const Index *index, size_t entries, Column *fresh) {
     while (3 * entries > 2 * wider) {
         wider *= 2;
     }
-    *fresh = (Column){NULL, sizeof(uint32_t), 0, 0};
+    *fresh = (Column){NULL, sizeof(uint32_t), 0, 0, slots > 0 || index->slots.small_pages};
     if (column_reserve(fresh, wider) < 0) {
         return -1;
     }

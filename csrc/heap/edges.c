@@ -59,7 +59,7 @@ static uint64_t unreached_bytes(const Walk *walk, const Column *marks) {
 
 /* Bytes that are unreachable without the members of a group, theirs included. */
 int edges_retained(const Walk *walk, uint32_t group, uint64_t *bytes) {
-    Column marks = {NULL, 1, 0, 0}, queue = {NULL, sizeof(uint32_t), 0, 0};
+    Column marks = {NULL, 1, 0, 0, 0}, queue = {NULL, sizeof(uint32_t), 0, 0, 0};
     int failed = room_for_all(walk, &marks) < 0 || column_reserve(&queue, walk->address.used + 1) < 0;
     if (!failed) {
         for (size_t at = 0; at < walk->address.used; at++) {
@@ -98,7 +98,7 @@ static void count_inner(const Walk *walk, Column *inner) {
 /* Lost objects that someone outside holds, and all below them, are not garbage. To be called while nothing has run
  * since the walk: it reads the objects' reference counts. */
 int edges_garbage(Walk *walk) {
-    Column marks = {NULL, 1, 0, 0}, queue = {NULL, sizeof(uint32_t), 0, 0}, inner = {NULL, sizeof(uint32_t), 0, 0};
+    Column marks = {NULL, 1, 0, 0, 0}, queue = {NULL, sizeof(uint32_t), 0, 0, 0}, inner = {NULL, sizeof(uint32_t), 0, 0, 0};
     int failed = room_for_all(walk, &marks) < 0 || room_for_all(walk, &inner) < 0 ||
                  column_reserve(&queue, walk->address.used + 1) < 0 ||
                  column_reserve(&walk->garbage, walk->groups.groups.used + 1) < 0;

@@ -24,6 +24,7 @@ typedef struct {
     size_t width;
     size_t used;
     size_t room;
+    int small_pages; /* a large page is cleared at once when it is first touched: too long for a slice */
 } Column;
 
 #define AT(column, type, index) (((type *)(void *)(column).base)[index])

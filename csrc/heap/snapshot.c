@@ -160,7 +160,7 @@ static int by_growth(const void *left_, const void *right_) {
 }
 
 static int compare(const Snapshot *now, const Snapshot *before, Column *found) {
-    Column fresh = {NULL, sizeof(Slot), 0, 0}, gone = {NULL, sizeof(Slot), 0, 0};
+    Column fresh = {NULL, sizeof(Slot), 0, 0, 0}, gone = {NULL, sizeof(Slot), 0, 0, 0};
     int failed = same_identity(now, before, found) < 0 || missing(now, before, &fresh) < 0 ||
                  missing(before, now, &gone) < 0 || same_owner(now, before, &fresh, &gone, found) < 0;
     column_free(&fresh);
@@ -189,7 +189,7 @@ static PyObject *snapshot_growers(PyObject *self, PyObject *argument) {
         PyErr_SetString(PyExc_TypeError, "growers() takes an earlier snapshot");
         return NULL;
     }
-    Column found = {NULL, sizeof(Slot), 0, 0};
+    Column found = {NULL, sizeof(Slot), 0, 0, 0};
     int failed;
     Py_BEGIN_ALLOW_THREADS
     failed = compare((Snapshot *)self, (Snapshot *)argument, &found);

@@ -12,7 +12,7 @@
 
 #define AHEAD 8
 /* Slots of an index that has grown which are emptied in one step. */
-#define MOVED 4096
+#define MOVED 1024
 #define SHORT_TEXT 512
 
 int64_t now_ns(void) {

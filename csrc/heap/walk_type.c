@@ -47,6 +47,10 @@ static void set_widths(Walk *walk) {
     walk->dropped.width = sizeof(PyObject *);
     walk->groups.groups.width = sizeof(Group);
     walk->kinds.kinds.width = sizeof(Kind);
+    Column *large[] = {&walk->address, &walk->parent, &walk->type, &walk->size, &walk->group, &walk->index.slots};
+    for (size_t at = 0; at < sizeof large / sizeof *large; at++) {
+        large[at]->small_pages = walk->sliced;
+    }
 }
 
 static void keep_rules(Walk *walk, PyObject *rules) {
@@ -73,9 +77,9 @@ static PyObject *walk_new(PyTypeObject *type, PyObject *arguments, PyObject *nam
     if (walk == NULL) {
         return NULL;
     }
+    walk->sliced = sliced;
     set_widths(walk);
     keep_rules(walk, rules);
-    walk->sliced = sliced;
     walk->registries = registries;
     walk->recording = edges && !sliced;
     walk->recorded = NOBODY;
