@@ -96,7 +96,7 @@ def run_group(names: list[str], python: Path, packages: Path, plan: dict[str, An
     command += ["--packages", str(packages), "--out", str(out), "--limit", str(limit)]
     failure = follow(command, variables(names, out), out / names[0], START_SECONDS + limit * len(names))
     for name in names:
-        if failure and not (out / name / "result.json").exists():
+        if failure and not raw_result(out / name).get("finished"):
             (out / name / "failure").write_text(failure, encoding="utf-8")
 
 

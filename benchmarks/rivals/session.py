@@ -68,6 +68,7 @@ class Session:
             self.found["longest_stop"] = max(self.stops, key=lambda stop: stop["cpu"], default=None)
             self.write()
         self.found["load_average"].append(os.getloadavg()[0])
+        self.found["finished"] = True
         self.write()
 
     def guarded(self, name: str, phase: Callable[[], None]) -> None:

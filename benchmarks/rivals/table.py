@@ -85,6 +85,8 @@ def reading_text(row: dict[str, Any]) -> str:
     if row["beside"]:
         return ratio_text(row["beside"]) if row["separable"] else UNKNOWN
     stop = row["stop"]
+    if stop is None and row["failures"]:
+        return f"failed: {failure(row)}"
     return "-" if stop is None else "stopped" if stop["cpu"] > NOTICEABLE else "serves"
 
 
