@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
+import io
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
-from vllm_soak.experiment import MOST_WARM_UP_ROUNDS, Budget, split
+from vllm_soak.experiment import MOST_WARM_UP_ROUNDS, Budget, Experiment, split
 from vllm_soak.plan import Plan
+from vllm_soak.report.progress import Progress
+from vllm_soak.store.record import WARM_UP, Sample
+from vllm_soak.store.writer import RunStore
 
 
 @given(total=st.integers(1, 5_000), parts=st.integers(1, 12))
@@ -55,3 +61,14 @@ def test_the_first_round_is_run_however_short_the_time() -> None:
 def test_warm_up_ends_however_unsteady_an_engine_is() -> None:
     assert budget().allows_warm_up(arms(900), MOST_WARM_UP_ROUNDS - 1)
     assert not budget().allows_warm_up(arms(1_000), MOST_WARM_UP_ROUNDS)
+
+
+def test_a_watched_path_that_is_not_there_is_said_after_the_first_round(tmp_path: Path) -> None:
+    said = io.StringIO()
+    with RunStore.create(tmp_path, {}) as store:
+        store.add_arm("run")
+        store.add_sample(Sample("run", "p", 1, WARM_UP, 0, 600, 1.0, lengths={"engine.ids": 3}))
+        one: Any = SimpleNamespace(name="run", folder=tmp_path)
+        plan = Plan(watch=("engine.ids", "engine.lost"))
+        Experiment(plan, [one], Progress(Console(file=said, width=80))).tell_lost([one])
+    assert said.getvalue() == "run: --watch engine.lost was not found\n"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from vllm_soak.errors import ExitCode
+from vllm_soak.errors import ExitCode, StoreError, UsageError
 from vllm_soak.survey import Row, exit_code, markdown, survey, write_rows
 
 LEAKY = Row("0.25.1", "leak", "engine.ids", 14.0, 8.21, "applied", "no-leak", 2_345.6)
@@ -59,3 +59,15 @@ def test_a_release_that_cannot_be_soaked_has_a_row_that_says_why(tmp_path: Path)
     code = survey(["0.25.9"], "core", tmp_path, 150, Console(file=shown, width=160))
     assert code == ExitCode.ENGINE_FAILED
     assert "no release 0.25.9" in json.loads((tmp_path / "releases.json").read_text())[0]["failure"]
+
+
+def test_a_table_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot make the folder"):
+        write_rows([LEAKY], tmp_path / "file" / "runs")
+
+
+def test_a_wrong_version_is_refused_before_anything_is_soaked(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"1\.2\.3x"):
+        survey(["0.32.0", "1.2.3x"], "core", tmp_path / "runs", 150, Console(file=io.StringIO()))
+    assert not (tmp_path / "runs").exists()

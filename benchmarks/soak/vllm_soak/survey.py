@@ -14,6 +14,8 @@ from rich.console import Console
 from vllm_soak.environments.releases import TESTED, parse_release
 from vllm_soak.errors import ExitCode, SoakError
 from vllm_soak.plan import Driver, Plan
+from vllm_soak.report.atomic import write_atomic
+from vllm_soak.report.write import make_folder
 from vllm_soak.soak import soak
 from vllm_soak.store.reader import read_run
 from vllm_soak.store.record import Arm, RunData
@@ -154,10 +156,14 @@ def markdown(rows: list[Row]) -> str:
 
 
 def write_rows(rows: list[Row], folder: Path) -> None:
-    """Write what there is so far, so that an interrupted survey keeps its rows."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "releases.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
-    (folder / "releases.md").write_text(markdown(rows))
+    """Write what there is so far, so that an interrupted survey keeps its rows.
+
+    Raises:
+        StoreError: The folder cannot be made or written.
+    """
+    make_folder(folder)
+    write_atomic(folder / "releases.json", json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    write_atomic(folder / "releases.md", markdown(rows))
 
 
 def exit_code(rows: list[Row]) -> ExitCode:
