@@ -201,5 +201,5 @@ def test_a_prompt_without_room_for_a_token_is_refused_as_by_a_whole_engine(
 ) -> None:
     facts = start(core_target, tiny("llama"), max_model_len=220)  # the workload's prompts have 220 tokens
     assert facts["driver"] == "core"
-    with pytest.raises(EngineRefusedError, match=r"a prompt of 220 tokens .* max_model_len 220: raise --max-model-len"):
+    with pytest.raises(EngineRefusedError, match=r"a prompt of 220 tokens .* max_model_len 220: raise"):
         core_target.request("load", requests=3)

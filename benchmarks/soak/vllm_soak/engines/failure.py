@@ -77,7 +77,7 @@ KNOWN = (
     Known(
         r"prompt \(length (\d+)\).{0,200}?(?:max_model_len|(?:maximum )?model length of) (\d+)",
         "a prompt of {0} tokens and its first output token do not fit into max_model_len {1}",
-        "raise --max-model-len, or lower --random-input-len",
+        "raise --max-model-len (or what --engine-args says of it), or lower --random-input-len",
     ),
     Known(
         r"EngineArgs.*unexpected keyword argument '(\w+)'",
