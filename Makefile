@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 SOURCES := $(wildcard csrc/*/*.c csrc/*/*.h csrc/*/*.cu csrc/*/*.cuh cmake/*.cmake)
 
-.PHONY: install demo test lint types unit releases nulls wheel clean
+.PHONY: install demo test lint types unit releases nulls rivals wheel clean
 
 install: .venv/installed
 
@@ -43,6 +43,10 @@ releases: install
 # Twenty soaks of a healthy release with different seeds: none may be called a leak.
 nulls: install
 	$(BIN)/python benchmarks/null_runs.py
+
+# This tool beside today's other memory tools, on the same leak; about an hour.
+rivals: install
+	$(BIN)/python benchmarks/rivals.py --out vllm-soak-runs/rivals
 
 # What a serving image installs.
 wheel: install

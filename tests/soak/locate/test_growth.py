@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -114,6 +115,7 @@ def test_before_and_after_lists_what_grew_and_calls_nothing_a_leak() -> None:
     assert found.outcome == "inconclusive"
     assert "repeated rounds" in found.reason
     assert str(found).startswith("GREW  ")
+    assert re.search(r"history: list +300 items \((more than before|\+300 in 1 round)\)", str(found))
     assert "service" in str(growth)
 
 

@@ -72,10 +72,9 @@ class Grown:
 
     def __str__(self) -> str:
         suspect = self.suspect
+        ladder = [line.text.replace("(no measured round)", "(more than before)") for line in rungs(suspect, None)]
         known = [f"  {'   '.join(defect(suspect))}"] if suspect.known_defect else []
-        return "\n".join(
-            [self._head(), *(line.text for line in rungs(suspect, None)), *known, f"  {printable(self.reason)}"]
-        )
+        return "\n".join([self._head(), *ladder, *known, f"  {printable(self.reason)}"])
 
     def _head(self) -> str:
         title = "GREW" if self.suspect.rule == BEFORE_AFTER else self.outcome.value.upper()
