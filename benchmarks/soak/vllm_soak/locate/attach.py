@@ -26,6 +26,9 @@ from vllm_soak.verdict.outcome import Outcome, ProcessVerdict
 
 # Work in a window is in hundredths of a second: fine enough for windows of a second.
 PER_SECOND = 100
+# Windows before those that count. In the first, a container is met where the walk came past it; from the second on it
+# is looked up at the end of each census, which is seconds later where the walk is in slices.
+WARM_UP = 2
 # A process is busy when it takes this share of a processor, and so many hundredths of a second in a window.
 BUSY_SHARE = 0.1
 FEWEST_TICKS = 20
@@ -103,8 +106,8 @@ class Observer:
     def watch(self) -> None:
         """Take a baseline, then a census after every window, until the answer is clear."""
         self._look(baseline=True)
-        for index in range(1, 2 + max(self._windows.rounds, self._windows.max_rounds)):
-            if index > 1 + self._windows.rounds and self._is_clear():
+        for index in range(1, WARM_UP + 1 + max(self._windows.rounds, self._windows.max_rounds)):
+            if index > WARM_UP + self._windows.rounds and self._is_clear():
                 return
             time.sleep(self._windows.interval)
             self._look(baseline=False)
@@ -134,8 +137,7 @@ class Observer:
         self._cpu.append(self._processor_time(answer["seconds"]))
         index = len(self.journal.arm.rounds)
         work = 0 if baseline else max(1, round(seconds * PER_SECOND))
-        # The first window is where the censuses' series begin: what comes after it is measured.
-        self.journal.add(answer, work=work, seconds=seconds, measured=index > 1, values=None)
+        self.journal.add(answer, work=work, seconds=seconds, measured=index > WARM_UP, values=None)
         self.say(self._progress(answer, index))
 
     def _processor_time(self, census: float) -> int:
@@ -149,7 +151,7 @@ class Observer:
 
     def _progress(self, answer: dict[str, object], index: int) -> str:
         cut = f"; {printable(answer['partial'])}" if answer["partial"] else ""
-        what = ("baseline", "warm-up")[index] if index < 2 else self._window(index - 1)
+        what = self._window(index - WARM_UP) if index > WARM_UP else ("warm-up" if index else "baseline")
         return f"  {what}: {answer['objects']:,} objects walked in {answer['seconds']:.2f} s{cut}"
 
     def _window(self, number: int) -> str:
