@@ -126,7 +126,18 @@ def start(value: object) -> Root:
 
 def fences() -> list[Any]:
     """What leads out of a test's own graph."""
-    return [Node, Slots, Mine, suspended, suspended.__code__, globals(), vars(builtins), sys.modules]
+    return [
+        Node,
+        Slots,
+        Mine,
+        deque,
+        defaultdict,
+        suspended,
+        suspended.__code__,
+        globals(),
+        vars(builtins),
+        sys.modules,
+    ]
 
 
 def walk_natively(graph: Any, **arguments: Any) -> NativeWalk:
