@@ -193,7 +193,8 @@ class _Naming:
         container = self._now.container(series.address)
         if container < 0 or self._walk.code(container) != series.code:
             return None
-        return self._locator.by_chain(self._walk.chain(container))
+        where = self._locator.by_chain(self._walk.chain(container))
+        return where if where is not None and kind_of(type(where.item)).code == series.code else None
 
     def _add(self, series: Series, where: Located, now: int) -> None:
         self._done.add(id(where.item))
@@ -205,12 +206,13 @@ class _Naming:
         """A container that grew for the first time."""
         chain = self._walk.chain(grower.container)
         where = self._locator.by_chain(chain) if len(chain) <= DEEPEST else None
-        if where is None:
+        code = self._walk.code(grower.container)
+        if where is None or kind_of(type(where.item)).code != code:  # gone, and its address taken by another object
             return
         if is_ours(owner_module(where.path)):
             self.explained[id(where.item)] = grower.growth
             return
-        now, code = self._walk.length(grower.container), self._walk.code(grower.container)
+        now = self._walk.length(grower.container)
         series = Series(self._unique(where.path), id(where.item), code, now - grower.growth)
         self._series[series.path.text] = series
         self._add(series, where, now)
