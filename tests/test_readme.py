@@ -35,7 +35,9 @@ def readme_commands() -> list[str]:
 def run(line: list[str], folder: Path, code: int = 0, **variables: str) -> str:
     """Run a command to its end and return what it printed."""
     bin_folder = str(Path(sys.executable).parent)
-    environment = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}", **variables}
+    # This suite may itself run below make, whose flags and level are not the user's.
+    outside = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    environment = {**outside, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}", **variables}
     done = subprocess.run(
         line, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False, cwd=folder, env=environment
     )

@@ -48,7 +48,7 @@ def passable() -> Callable[[Path], None]:
     """Let another user pass through pytest's private folders down to a test's own."""
 
     def open_up(folder: Path) -> None:
-        for parent in (*list(folder.parents)[:2], folder):
+        for parent in (*list(folder.parents)[:3], folder):
             if parent.stat().st_uid == os.getuid():
                 parent.chmod(parent.stat().st_mode | 0o055)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import os
 import subprocess
 import sys
 from typing import Any
@@ -174,6 +175,17 @@ def test_release_that_is_not_affected_costs_no_import_of_the_engine(is_affected:
 def test_query_in_an_environment_with_another_torch(is_affected: bool) -> None:
     """The torch here need not be the one that the release wants; 0.17.1 does not import without a mend."""
     command = [sys.executable, "-m", "vllm_soak.patching", "--json", "--scheduler-only"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    # An allow-list without us, which this suite sets, would be the answer for every patch.
+    environment = {name: value for name, value in os.environ.items() if name != "VLLM_PLUGINS"}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     rows = {row["name"]: row["status"] for row in json.loads(done.stdout)}
     assert rows["new-block-ids"] == ("applied" if is_affected else "not-needed")
+
+
+def test_an_allow_list_without_us_is_said_for_every_patch(is_affected: bool) -> None:
+    command = [sys.executable, "-m", "vllm_soak.patching", "--json", "--scheduler-only"]
+    environment = {**os.environ, "VLLM_PLUGINS": "somebody_elses"}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    rows = json.loads(done.stdout)
+    assert {row["status"] for row in rows} == {"disabled"}, is_affected
+    assert all("does not list vllm_soak" in row["reason"] for row in rows)
