@@ -28,6 +28,9 @@ BLOCKS = 6
 WARM_UP_SHARE = 0.5
 MOST_WARM_UP_ROUNDS = 10
 MOST_WATCHED = 20
+# Pairs of blocks that tell what a patch costs: enough for an interval of one or two per cent.
+COST_PAIRS = 120
+PATCHED = "patched"
 
 
 @dataclass(slots=True)
@@ -95,6 +98,10 @@ class Experiment:
         self.budget = Budget(self.plan, time.monotonic(), seconds)
         first = self.warm_up(group)
         self.measure(group, first)
+        for arm in group:
+            if self.plan.ab and arm.name == PATCHED:
+                self.progress.phase("what the patch costs: blocks with it off and on in one process")
+                arm.compare_cost(COST_PAIRS, split(self.plan.num_prompts, BLOCKS)[0])
 
     def warm_up(self, group: list[ArmRunner]) -> int:
         """Run warm-up rounds until every arm is steady; return the next round's index."""

@@ -64,3 +64,10 @@ def test_the_interval_covers_the_median_as_often_as_it_says() -> None:
 def test_the_interval_holds_the_median(ratios: list[float]) -> None:
     low, high = median_interval(sorted(ratios))
     assert low <= float(np.median(ratios)) <= high
+
+
+def test_blocks_of_one_process_are_preferred_to_those_of_two() -> None:
+    base, other = Arm("unpatched"), Arm("patched", engine={"switched_blocks": [[100.0, 99.0]] * 9 + [[100.0, 103.0]]})
+    found = throughput_ratio(base, other)
+    assert found is not None
+    assert (found.median, found.pairs) == (0.99, 10)

@@ -17,6 +17,9 @@ from vllm_soak.sampling.histogram import merge_snapshots
 from vllm_soak.store.record import Census, PatchRow, Population, Round, Sample, Step
 from vllm_soak.store.writer import RunStore
 
+# A slow model does not run all pairs: this long, and at least as many as give an interval at all.
+COST_SECONDS = 60.0
+FEWEST_PAIRS = 6
 ROW = {field.name for field in fields(Population)}
 
 
@@ -118,6 +121,32 @@ class ArmRunner:
         pieces, self._pieces = self._pieces, []
         self.store.add_round(self._round(index, phase, pieces))
         self._guarded(lambda: self._observe(index, phase))
+
+    def compare_cost(self, pairs: int, size: int) -> None:
+        """Offer neighbouring blocks with the patches off and on in this one process, and record their rates.
+
+        Two processes of the same engine differ by more than a patch may cost, by the cores that they got;
+        one process compared with itself does not. The memory of the rounds before is sampled already.
+
+        Raises:
+            EngineError: The engine died.
+        """
+        rates: list[dict[str, float]] = []
+        began = time.monotonic()
+        for pair in range(pairs):
+            if pair >= FEWEST_PAIRS and time.monotonic() - began > COST_SECONDS:
+                break
+            order = (False, True) if pair % 2 else (True, False)
+            rates.append({str(on): self._rate(size, on=on) for on in order})
+        self._guarded(lambda: self.target.request("patches", on=True))
+        blocks = [[one["False"], one["True"]] for one in rates]
+        self.store.add_facts(self.name, {**self.facts, "switched_blocks": blocks})
+
+    def _rate(self, size: int, *, on: bool) -> float:
+        self._guarded(lambda: self.target.request("patches", on=on))
+        self.load(size, lambda _done: None)
+        done = self._pieces.pop()
+        return float(done["requests"]) / float(done["seconds"])
 
     def stop(self) -> None:
         """Stop the process and whatever it started; what that cuts short is not the engine's failure."""

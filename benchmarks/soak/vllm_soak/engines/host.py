@@ -24,6 +24,8 @@ from typing import Any
 from vllm_soak.engines.channel import Channel, Closed
 from vllm_soak.engines.failure import explain
 from vllm_soak.engines.load import Engine, Load, LoadOrder
+from vllm_soak.patching.apply import apply_selected, undo
+from vllm_soak.patching.registry import known
 from vllm_soak.workloads.workload import Workload, make_workload
 
 DRIVERS = {"core": "vllm_soak.engines.core", "inproc": "vllm_soak.engines.inproc"}
@@ -80,9 +82,21 @@ def answer(channel: Channel, engine: Engine, workload: Workload, command: dict[s
     name = command.get("command")
     if name == "load":
         return {"id": command["id"], "loaded": load(channel, engine, workload, command)}
+    if name == "patches":
+        return {"id": command["id"], "switched": switch_patches(on=bool(command["on"]))}
     if name == "stop":
         return {"id": command["id"], "stopped": {}}
-    raise ValueError(f"unknown command {name!r}: known are start, load and stop")
+    raise ValueError(f"unknown command {name!r}: known are start, load, patches and stop")
+
+
+def switch_patches(*, on: bool) -> dict[str, Any]:
+    """Apply the selected patches, or take all of ours back, in the running engine."""
+    if on:
+        apply_selected(announce=False)
+        return {}
+    for patch in known():
+        undo(patch)
+    return {}
 
 
 def serve(channel: Channel, start: dict[str, Any], engine: Engine) -> None:

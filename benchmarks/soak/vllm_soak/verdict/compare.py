@@ -20,13 +20,18 @@ CONFIDENCE = 0.95
 def throughput_ratio(base: Arm, other: Arm) -> Ratio | None:
     """Return `other` over `base` in requests a second, or None without a pair of blocks.
 
+    Where the patched process switched its patches off and on (`switched_blocks` of its facts), those
+    pairs are compared: two processes differ by the cores that they got, one process does not.
+
     Blocks pair up by round index and place in the round, so that a drift of the machine's speed
     cancels. The interval of the median is that of the sign test: the k-th smallest and k-th
     largest ratio, k the greatest with binomial coverage of 95 %. Below six pairs no k reaches it,
     and the interval is the whole range.
     """
     pace, rival = block_rates(base), block_rates(other)
-    ratios = sorted(rival[place] / pace[place] for place in pace.keys() & rival.keys())
+    switched = other.engine.get("switched_blocks") or []
+    ratios = sorted(on / off for off, on in switched if off > 0)
+    ratios = ratios or sorted(rival[place] / pace[place] for place in pace.keys() & rival.keys())
     if not ratios:
         return None
     low, high = median_interval(ratios)
