@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from vllm_soak.errors import ExitCode, StoreError, UsageError
-from vllm_soak.survey import Row, exit_code, markdown, survey, write_rows
+from vllm_soak.survey import Row, exit_code, markdown, release_plan, survey, write_rows
 
 LEAKY = Row("0.25.1", "leak", "engine.ids", 14.0, 8.21, "applied", "no-leak", 2_345.6)
 CLEAN = Row("0.32.0", "no-leak", "", 0.0, None, "not-needed", "no-leak", 2_000.0)
@@ -38,6 +38,12 @@ def test_rows_are_written_for_people_and_machines(tmp_path: Path) -> None:
 )
 def test_the_worst_row_is_the_exit_code(rows: list[Row], code: ExitCode) -> None:
     assert exit_code(rows) is code
+
+
+def test_two_surveys_of_the_same_second_do_not_share_a_folder(tmp_path: Path) -> None:
+    folders = {release_plan("0.25.1", "core", tmp_path, 600).run_dir for _ in range(3)}
+    assert len(folders) == 3
+    assert all(folder is not None and folder.is_dir() for folder in folders)
 
 
 @pytest.mark.engine

@@ -16,7 +16,7 @@ from vllm_soak.errors import ExitCode, SoakError
 from vllm_soak.plan import Driver, Plan
 from vllm_soak.report.atomic import write_atomic
 from vllm_soak.report.write import make_folder
-from vllm_soak.soak import soak
+from vllm_soak.soak import new_folder, soak
 from vllm_soak.store.reader import read_run
 from vllm_soak.store.record import Arm, RunData
 from vllm_soak.verdict.outcome import ArmVerdict, RunVerdict, Suspect
@@ -76,20 +76,28 @@ def say(console: Console, text: str) -> None:
 
 def soak_release(version: str, driver: Driver, result_dir: Path, num_prompts: int) -> Row:
     """Run one release's A/B soak and reduce it to a row; its own report stays in its run folder."""
+    quiet = Console(file=io.StringIO(), width=100)
+    try:
+        done = soak(release_plan(version, driver, result_dir, num_prompts), quiet)
+    except (SoakError, OSError) as failure:
+        return Row(version, failure=str(failure))
+    return row_of(version, read_run(done.folder), done.verdict)
+
+
+def release_plan(version: str, driver: Driver, result_dir: Path, num_prompts: int) -> Plan:
+    """One release's A/B soak, in a new folder of its own.
+
+    Raises:
+        OSError: The folder cannot be created.
+    """
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    plan = Plan(
+    return Plan(
         engine=f"{ENGINE}=={version}",
         driver=driver,
         ab=True,
         num_prompts=num_prompts,
-        run_dir=result_dir / f"{stamp}-release-{version}-{driver}",
+        run_dir=new_folder(result_dir / f"{stamp}-release-{version}-{driver}"),
     )
-    quiet = Console(file=io.StringIO(), width=100)
-    try:
-        done = soak(plan, quiet)
-    except SoakError as failure:
-        return Row(version, failure=str(failure))
-    return row_of(version, read_run(done.folder), done.verdict)
 
 
 def row_of(version: str, run: RunData, verdict: RunVerdict) -> Row:

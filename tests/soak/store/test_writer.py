@@ -121,3 +121,11 @@ def test_closing_twice_is_harmless_and_folds_the_log(store: RunStore) -> None:
     store.close()
     store.close()
     assert [f.name for f in store.file.parent.iterdir()] == ["run.sqlite"]
+
+
+def test_reading_an_ended_run_leaves_nothing_beside_it(store: RunStore) -> None:
+    folder = store.file.parent
+    read_run(folder)
+    store.close()
+    read_run(folder)
+    assert [f.name for f in folder.iterdir()] == ["run.sqlite"]

@@ -128,8 +128,12 @@ class RunStore:
         Never raises: when the log cannot be folded in (full disk), it stays beside the file,
         and the reader finds it there.
         """
-        with self._mutex, suppress(sqlite3.Error):
-            self._connection.close()
+        with self._mutex:
+            with suppress(sqlite3.Error):
+                # A reader of a file in WAL mode leaves two more files beside it; an ended run is one file.
+                self._connection.execute("PRAGMA journal_mode = DELETE")
+            with suppress(sqlite3.Error):
+                self._connection.close()
         self._folder_lock.release()
 
     def __enter__(self) -> Self:
