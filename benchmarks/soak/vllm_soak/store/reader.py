@@ -14,7 +14,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from vllm_soak.errors import StoreError, UsageError
 from vllm_soak.store import schema
 from vllm_soak.store.lock import is_locked
-from vllm_soak.store.record import Arm, Census, Event, PatchRow, Population, Round, RunData, Sample
+from vllm_soak.store.record import (
+    Arm,
+    Capture,
+    Census,
+    Event,
+    LevelStep,
+    PatchRow,
+    Point,
+    Population,
+    ProcessEvent,
+    Round,
+    RunData,
+    Sample,
+)
 from vllm_soak.store.row import mapping, restore
 
 if TYPE_CHECKING:
@@ -71,6 +84,11 @@ def _arms(connection: sqlite3.Connection) -> list[Arm]:
         "censuses": _all(connection, Census, "census"),
         "populations": _all(connection, Population, "population"),
         "patches": _all(connection, PatchRow, "patch"),
+        # Runs of earlier versions lack these tables.
+        "points": _some(connection, Point, "point"),
+        "process_events": _some(connection, ProcessEvent, "process_event"),
+        "level_steps": _some(connection, LevelStep, "level_step"),
+        "captures": _some(connection, Capture, "capture"),
     }
     arms = []
     for arm in connection.execute("SELECT * FROM arm ORDER BY rowid"):
@@ -82,6 +100,12 @@ def _arms(connection: sqlite3.Connection) -> list[Arm]:
 def _all(connection: sqlite3.Connection, kind: type[Record], table: str) -> list[Record]:
     rows = connection.execute(f'SELECT * FROM "{table}" ORDER BY rowid')  # noqa: S608 - own names only
     return [restore(kind, row) for row in rows]
+
+
+def _some(connection: sqlite3.Connection, kind: type[Record], table: str) -> list[Record]:
+    """Return a table's records, none when the file has no such table."""
+    known = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", [table]).fetchone()
+    return _all(connection, kind, table) if known else []
 
 
 @contextmanager

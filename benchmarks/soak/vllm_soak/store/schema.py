@@ -88,6 +88,39 @@ CREATE TABLE patch (
     upstream TEXT NOT NULL,
     affected TEXT NOT NULL
 );
+CREATE TABLE point (
+    arm TEXT NOT NULL REFERENCES arm (name),
+    elapsed REAL NOT NULL,
+    process TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    requests INTEGER NOT NULL,
+    "values" TEXT NOT NULL
+);
+CREATE TABLE process_event (
+    arm TEXT NOT NULL REFERENCES arm (name),
+    elapsed REAL NOT NULL,
+    kind TEXT NOT NULL,
+    process TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    detail TEXT NOT NULL
+);
+CREATE TABLE level_step (
+    arm TEXT NOT NULL REFERENCES arm (name),
+    elapsed REAL NOT NULL,
+    seen REAL NOT NULL,
+    requests INTEGER NOT NULL,
+    changes TEXT NOT NULL,
+    reason TEXT NOT NULL
+);
+CREATE TABLE capture (
+    arm TEXT NOT NULL REFERENCES arm (name),
+    elapsed REAL NOT NULL,
+    seconds REAL NOT NULL,
+    reason TEXT NOT NULL,
+    folder TEXT NOT NULL,
+    files TEXT NOT NULL,
+    notes TEXT NOT NULL
+);
 CREATE TABLE event (
     arm TEXT NOT NULL,
     elapsed REAL NOT NULL,

@@ -24,7 +24,17 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from typing_extensions import Self
 
-    from vllm_soak.store.record import Census, PatchRow, Population, Round, Sample
+    from vllm_soak.store.record import (
+        Capture,
+        Census,
+        LevelStep,
+        PatchRow,
+        Point,
+        Population,
+        ProcessEvent,
+        Round,
+        Sample,
+    )
 
 STATUSES = ("running", "finished", "interrupted", "failed")
 
@@ -107,6 +117,22 @@ class RunStore:
     def add_patches(self, rows: Sequence[PatchRow]) -> None:
         """Keep what a process reported of its patches."""
         self._insert("patch", rows)
+
+    def add_points(self, rows: Sequence[Point]) -> None:
+        """Keep what the sampler read, all of it or nothing."""
+        self._insert("point", rows)
+
+    def add_process_event(self, row: ProcessEvent) -> None:
+        """Keep that a process appeared, died, restarted or took a new role."""
+        self._insert("process_event", [row])
+
+    def add_level_step(self, row: LevelStep) -> None:
+        """Keep a step in latency, rate or processor time a request."""
+        self._insert("level_step", [row])
+
+    def add_capture(self, row: Capture) -> None:
+        """Keep where the files of a capture lie."""
+        self._insert("capture", [row])
 
     def add_event(self, arm: str, level: str, text: str) -> None:
         """Keep something that happened now, to an arm or (empty name) to the run."""
