@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Seconds gathered into bins: the median of a few seconds is steady enough to compare."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from statistics import median
+
+BIN_SECONDS = 5
+# Five minutes: long enough to know the noise, short enough to forget a drift.
+MOST_BINS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """The middle of a series over a few seconds.
+
+    Args:
+        elapsed: When its first second ended.
+        value: Median of its seconds.
+    """
+
+    elapsed: float
+    value: float
+
+
+class Bins:
+    """One series, binned, as far back as `MOST_BINS`.
+
+    Only seconds that were measured count, so a bin may span a pause; it is then compared like any other.
+    """
+
+    def __init__(self) -> None:
+        self.bins: deque[Bin] = deque(maxlen=MOST_BINS)
+        self._seconds: list[tuple[float, float]] = []
+
+    def add(self, elapsed: float, value: float) -> bool:
+        """Take a second; return whether it completed a bin. What is not above 0 has no logarithm, and is left out."""
+        if value <= 0:
+            return False
+        self._seconds.append((elapsed, value))
+        if len(self._seconds) < BIN_SECONDS:
+            return False
+        self.bins.append(Bin(self._seconds[0][0], median(value for _, value in self._seconds)))
+        self._seconds.clear()
+        return True
+
+    def values(self) -> list[float]:
+        """Return the bins' values."""
+        return [one.value for one in self.bins]
+
+    def drop_open(self) -> None:
+        """Forget the bin that is not complete."""
+        self._seconds.clear()
+
+    def forget(self, before: float) -> None:
+        """Forget the bins that began before a moment."""
+        kept = [one for one in self.bins if one.elapsed >= before]
+        self.bins.clear()
+        self.bins.extend(kept)
