@@ -31,7 +31,8 @@ def assert_one_sentence(done: Any, code: int, *words: str) -> None:
     [
         (["run", "--num-prompts", "many"], ["--num-prompts", "many"]),
         (["run", "--num-prompt", "5"], ["--num-prompt"]),
-        (["run", "--driver", "serve"], ["serve", "inproc"]),
+        (["run", "--driver", "attach"], ["attach", "inproc"]),
+        (["run", "--", "--port", "1"], ["--port 1", "--driver serve"]),
         (["run", "--rounds", "1"], ["--rounds 1 is too few"]),
         (["run", "--duration", "soon"], ["--duration 'soon'"]),
         (["run", "--engine", "sglang==0.5"], ["sglang", "vllm"]),

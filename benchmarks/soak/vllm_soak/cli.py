@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,11 +62,16 @@ app.command(env_app)
 
 
 @app.command
-def run(plan: Plan | None = None) -> int:
-    """Soak an engine: does it leak, which container, how many bytes a request, is there a patch?"""
+def run(*server_args: str, plan: Plan | None = None) -> int:
+    """Soak an engine: does it leak, which container, how many bytes a request, is there a patch?
+
+    Args:
+        server_args: After `--`, any arguments of `vllm serve` (driver serve).
+        plan: Every other flag.
+    """
     from vllm_soak.soak import soak
 
-    return ended(soak(plan or Plan(), console))
+    return ended(soak(replace(plan or Plan(), server_args=server_args), console))
 
 
 @app.command

@@ -99,7 +99,7 @@ class Experiment:
         first = self.warm_up(group)
         self.measure(group, first)
         for arm in group:
-            if self.plan.ab and arm.name == PATCHED:
+            if self.plan.ab and arm.name == PATCHED and self.plan.driver != "serve":
                 self.progress.phase("what the patch costs: blocks with it off and on in one process")
                 arm.compare_cost(COST_PAIRS, split(self.plan.num_prompts, BLOCKS)[0])
 

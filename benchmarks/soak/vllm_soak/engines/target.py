@@ -34,11 +34,14 @@ STOP_SECONDS = 20.0
 # Between the end of the channel and the end of the process.
 REAP_SECONDS = 10.0
 
+HOST = "vllm_soak.engines.host"
+
 Progress = Callable[[int, int], None]
+OnEvent = Callable[[dict[str, Any]], None]
 
 
 class TargetProcess:
-    """One engine in a process (and session) of its own.
+    """One engine, or the load for one, in a process (and session) of its own.
 
     Args:
         python: Interpreter of the engine's environment.
@@ -46,6 +49,8 @@ class TargetProcess:
         probe_folder: Folder of the probe's sockets (`VLLM_SOAK_PROBE`).
         environment: The whole environment of the process.
         patience: How long it may be silent.
+        module: What the process runs; it speaks the control channel.
+        who: What it is called in messages.
     """
 
     def __init__(
@@ -56,8 +61,12 @@ class TargetProcess:
         probe_folder: Path,
         environment: Mapping[str, str],
         patience: Patience | None = None,
+        module: str = HOST,
+        who: str = "the engine",
     ) -> None:
         self.python = python
+        self.module = module
+        self.who = who
         self.log = log
         self.probe_folder = probe_folder
         self.environment = dict(environment)
@@ -78,10 +87,9 @@ class TargetProcess:
         """
         return self._started().pid
 
-    @property
-    def probe_socket(self) -> Path:
-        """Socket of the probe in the host process."""
-        return self.probe_folder / f"{self.pid}.sock"
+    def probe_sockets(self) -> list[Path]:
+        """Sockets of the probes of the engine's processes: the host is its only one."""
+        return [self.probe_folder / f"{self.pid}.sock"]
 
     @property
     def work_folder(self) -> Path:
@@ -126,6 +134,7 @@ class TargetProcess:
         *,
         on_progress: Progress | None = None,
         on_silence: OnSilence | None = None,
+        on_event: OnEvent | None = None,
         **arguments: Any,
     ) -> dict[str, Any]:
         """Send one command and wait for its answer.
@@ -134,6 +143,7 @@ class TargetProcess:
             command: `start`, `load` or `stop`.
             on_progress: Takes (done, total) while the command runs.
             on_silence: Takes the seconds since the last message, when it has been quiet for long.
+            on_event: Takes every event but progress, as it came.
             **arguments: As in `docs/contracts.md`.
 
         Raises:
@@ -146,7 +156,7 @@ class TargetProcess:
         silence = Silence(self.patience.limit(command), self.patience.note, on_silence)
         try:
             channel.send({"id": message_id, "command": command, **arguments})
-            answer = self._await_answer(channel, message_id, on_progress, silence)
+            answer = self._await_answer(channel, message_id, on_progress, on_event, silence)
         except Closed as reason:
             raise self._ended() from reason
         except Stalled as reason:
@@ -175,7 +185,7 @@ class TargetProcess:
             self.work_folder.rmdir()
 
     def _popen(self, theirs_in: int, theirs_out: int) -> subprocess.Popen[bytes]:
-        command = [str(self.python), "-m", "vllm_soak.engines.host"]
+        command = [str(self.python), "-m", self.module]
         command += ["--control-in", str(theirs_in), "--control-out", str(theirs_out)]
         self.work_folder.mkdir(mode=0o700, exist_ok=True)
         with self.log.open("ab") as sink:
@@ -191,13 +201,20 @@ class TargetProcess:
             )
 
     def _await_answer(
-        self, channel: Channel, message_id: int, on_progress: Progress | None, silence: Silence
+        self,
+        channel: Channel,
+        message_id: int,
+        on_progress: Progress | None,
+        on_event: OnEvent | None,
+        silence: Silence,
     ) -> dict[str, Any]:
         while True:
             self._fill(channel, silence)
             message = channel.receive()
             if message.get("event") == "progress" and on_progress is not None:
                 on_progress(message["done"], message["total"])
+            elif "event" in message and on_event is not None:
+                on_event(message)
             elif message.get("id") == message_id and "event" not in message:
                 return message
 
@@ -232,9 +249,9 @@ class TargetProcess:
             code = process.wait(REAP_SECONDS)
         except subprocess.TimeoutExpired:
             kill_tree(process)
-            return EngineDiedError("the engine closed its control channel", SEE_LOG, self.log_tail)
+            return EngineDiedError(f"{self.who} closed its control channel", SEE_LOG, self.log_tail)
         lines = self.log_tail
-        cause, remedy = explain_exit(code, lines, oom_killed=oom_kills() > self._oom_kills)
+        cause, remedy = explain_exit(code, lines, oom_killed=oom_kills() > self._oom_kills, who=self.who)
         return EngineDiedError(cause, remedy, lines)
 
     def _stalled(self, seconds: float) -> EngineStalledError:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-_NOT_LOADED = (
+NOT_LOADED = (
     "vLLM did not load the vllm_soak plugin there, or could not; see the engine's log, and if VLLM_PLUGINS is set, "
     "add vllm_soak to it"
 )
@@ -105,7 +105,7 @@ def _absent(path: Path) -> EngineError:
     """Why nothing listens at a path: its process, whose number is the socket's name, ended or never listened."""
     if path.stem.isdigit() and not _lives(int(path.stem)):
         return EngineError(f"the engine's process {path.stem} is gone", _LOOK)
-    return EngineError(f"the process {path.stem} does not report: its probe was not armed ({path})", _NOT_LOADED)
+    return EngineError(f"the process {path.stem} does not report: its probe was not armed ({path})", NOT_LOADED)
 
 
 def _lives(pid: int) -> bool:

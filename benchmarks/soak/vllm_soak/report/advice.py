@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vllm_soak.store.record import RunData
     from vllm_soak.verdict.outcome import RunVerdict
 
-NOT_REPEATED = {"run_dir", "result_dir"}
+NOT_REPEATED = {"run_dir", "result_dir", "server_args"}
 CUT_SHORT = {"running", "interrupted"}
 TREATED = {"applied", "not-needed"}
 
@@ -39,7 +39,8 @@ def command(plan: dict[str, Any], **changes: object) -> str:
     for name, value in wanted.items():
         if name not in NOT_REPEATED and value != standard.get(name):
             words += flag_words(name, value)
-    return printable(shlex.join(words))
+    given = wanted.get("server_args") or ()
+    return printable(shlex.join([*words, *(["--", *given] if given else [])]))
 
 
 def flag_words(name: str, value: object) -> list[str]:

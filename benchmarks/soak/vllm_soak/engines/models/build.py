@@ -20,6 +20,8 @@ from vllm_soak.errors import UsageError
 
 KINDS = {"llama": llama.config, "gemma3": gemma3.config, "lfm2": lfm2.config}
 PREFIX = "tiny:"
+# Kernels of these families exist in half precision only, on a CPU too.
+HALF_PRECISION = ("gemma3", "lfm2")
 MAX_LEN = 2048
 
 

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an arm drives: one process that hosts an engine, or a server with its tree of processes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Protocol
+
+from vllm_soak.engines.silence import OnSilence
+from vllm_soak.engines.target import OnEvent, Progress
+from vllm_soak.errors import EngineError
+
+
+class Soaked(Protocol):
+    """The engine of one arm, from the controller's side."""
+
+    def launch(self) -> None:
+        """Start it without waiting for anything."""
+
+    def request(
+        self,
+        command: str,
+        *,
+        on_progress: Progress | None = None,
+        on_silence: OnSilence | None = None,
+        on_event: OnEvent | None = None,
+        **arguments: Any,
+    ) -> dict[str, Any]:
+        """Send one command of `docs/contracts.md` and wait for its answer.
+
+        Raises:
+            EngineError: The engine answered with a failure, ended, or was silent for too long.
+        """
+        ...
+
+    def probe_sockets(self) -> list[Path]:
+        """Sockets of the probes of its processes."""
+        ...
+
+    def death(self) -> EngineError | None:
+        """How it ended by itself; None while it runs and after `stop`."""
+        ...
+
+    def stop(self) -> None:
+        """End it and everything that it started."""
+
+
+def unique_role(role: str, taken: Collection[str]) -> str:
+    """A role that no other process has: `APIServer`, then `APIServer-2`."""
+    number = 1
+    while (name := role if number == 1 else f"{role}-{number}") in taken:
+        number += 1
+    return name

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server of the shape of vLLM's: an API process, an engine process below it, both with the probe; no model.
+
+python toy_server.py PORT [--leak] [--stubborn] [--start-after SECONDS] [--say TEXT --exit CODE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing.connection import Connection
+
+from vllm_soak.probe import arm
+
+
+class Core:
+    """What a scheduler keeps of its requests."""
+
+    def __init__(self, leak: bool) -> None:
+        self.leak = leak
+        self.ids: list[int] = []
+        self.steps = 0
+
+    def step(self, tokens: int) -> None:
+        self.steps += 1
+        if self.leak:
+            self.ids.extend(range(self.steps, self.steps + tokens // 16))
+
+
+def engine(pipe: Connection, leak: bool) -> None:
+    """The engine process: one answer a request, until the API process is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    arm()
+    engine_core = Core(leak)
+    pipe.send(os.getpid())
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            engine_core.step(pipe.recv())
+            pipe.send("text")
+
+
+class Handler(BaseHTTPRequestHandler):
+    """The endpoints that a soak uses."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    pipe: Connection
+    turn = threading.Lock()
+
+    def do_GET(self) -> None:
+        answers = {
+            "/health": b"",
+            "/version": b'{"version": "1.2.3"}',
+            "/v1/models": b'{"data": [{"id": "toy", "root": "toy-folder", "max_model_len": 2048}]}',
+            "/metrics": b'vllm:num_requests_running{engine="0"} 0.0\nvllm:num_requests_waiting{engine="0"} 0.0\n',
+        }
+        self.answer(200 if self.path in answers else 404, answers.get(self.path, b"{}"))
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        prompt = body.get("prompt") or body.get("messages")
+        with self.turn:
+            try:
+                self.pipe.send(len(prompt))
+                text = self.pipe.recv()
+            except (EOFError, OSError):
+                self.answer(500, b'{"error": {"message": "EngineCore encountered an issue"}}')
+                return
+        usage = {"prompt_tokens": len(prompt), "completion_tokens": 1, "total_tokens": len(prompt) + 1}
+        choice = {"index": 0, "text": text, "message": {"content": text}, "finish_reason": "length"}
+        self.answer(200, json.dumps({"choices": [choice], "usage": usage}).encode())
+
+    def answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is logged."""
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("port", type=int)
+    for name in ("--leak", "--stubborn", "--away"):
+        parser.add_argument(name, action="store_true")
+    parser.add_argument("--start-after", type=float, default=0.0)
+    parser.add_argument("--say", default="")
+    parser.add_argument("--exit", type=int, default=None)
+    given = parser.parse_args()
+    if given.say:
+        print(given.say, flush=True)
+    if given.exit is not None:
+        sys.exit(given.exit)
+    if given.stubborn:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    arm()
+    ours, theirs = multiprocessing.get_context("spawn").Pipe()
+    child = multiprocessing.get_context("spawn").Process(
+        target=engine, args=(theirs, given.leak), name="EngineCore", daemon=True
+    )
+    child.start()
+    theirs.close()
+    ours.recv()
+    Handler.pipe = ours
+    time.sleep(given.start_after)
+    Server(("127.0.0.1", given.port), Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    main()
