@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every difference between vLLM releases (0.17.0 to 0.32.0) that the drivers meet, in one place.
+"""Every difference between vLLM releases (0.15.1 to 0.32.0) that the drivers meet, in one place.
 
 Differences are found by looking at signatures and attributes, not at version numbers, so that a
 patched or pre-release build works as well. Whatever several releases spell alike is not here.
