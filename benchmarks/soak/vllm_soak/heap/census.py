@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +90,16 @@ class Census:
             return self._answer(walked, Locator(roots), started)
         finally:
             walked.walk.close()
+
+    def aside(self) -> Census:
+        """A census that compares with the same walk as the next one would, and leaves nothing behind.
+
+        Its populations have nothing to be compared with, so it names containers only.
+        """
+        other = Census(hidden=(self, self.__dict__, *self._hidden))
+        other._before, other._objects = self._before, self._objects
+        other._series = deepcopy(self._series)
+        return other
 
     def _answer(self, walked: Walked, locator: Locator, started: float) -> dict[str, Any]:
         walk = walked.walk
