@@ -12,6 +12,7 @@ from vllm_soak.heap.census import Census
 from vllm_soak.heap.pace import WHOLE, Pace
 from vllm_soak.patching.status import report
 from vllm_soak.probe.role import role
+from vllm_soak.sampling.collector import collector_details
 from vllm_soak.sampling.sample import take_sample
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Commands:
             "sample": self._sample,
             "census": self._take_census,
             "patches": self._patches,
+            "gc": self._collector,
         }
 
     def answer(self, request: object) -> dict[str, Any]:
@@ -60,16 +62,22 @@ class Commands:
 
     def _sample(self, request: dict[str, Any]) -> dict[str, Any]:
         paths = [path for path in request.get("watch") or [] if isinstance(path, str)]
-        return take_sample(settled=request.get("settle") is True, watch=paths[:_MOST_PATHS])
+        found = take_sample(settled=request.get("settle") is True, watch=paths[:_MOST_PATHS])
+        return {**found, "named": self._census.lengths()} if request.get("named") is True else found
 
     def _take_census(self, request: dict[str, Any]) -> dict[str, Any]:
-        found = self._census.take(
+        census = self._census.aside() if request.get("aside") is True else self._census
+        found = census.take(
             baseline=request.get("baseline") is True,
             pace=_pace(request.get("max_pause_ms")),
             retained=request.get("retained") is True,
+            contents=request.get("contents") is True,
         )
         process = role()
         return {**found, "populations": [{"process": process, **row} for row in found["populations"]]}
+
+    def _collector(self, _request: dict[str, Any]) -> dict[str, Any]:
+        return collector_details()
 
     def _patches(self, _request: dict[str, Any]) -> dict[str, Any]:
         return {"patches": report(role())}
