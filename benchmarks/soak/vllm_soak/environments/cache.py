@@ -15,6 +15,7 @@ from pathlib import Path
 from vllm_soak.environments.builder import Blueprint, build, clear_leftovers, discard, python_in
 from vllm_soak.environments.environment_record import LOCK, EnvironmentRecord, read_record
 from vllm_soak.environments.folder_lock import exclusive
+from vllm_soak.environments.in_use import refuse_in_use
 from vllm_soak.environments.package_stamp import refresh_package
 from vllm_soak.environments.recipe import Flavour, recipe_for, supported_flavour, untested_notice
 from vllm_soak.environments.releases import Release, join_or, parse_release
@@ -147,7 +148,7 @@ def remove(name: str) -> list[EngineEnvironment]:
         What was removed.
 
     Raises:
-        UsageError: There is no such environment; the error lists near matches.
+        UsageError: There is no such environment (the error lists near matches), or a process runs from it.
     """
     environments = list_environments()
     chosen = [entry for entry in environments if name in (entry.folder.name, f"{entry.name}=={entry.version}")]
@@ -156,6 +157,7 @@ def remove(name: str) -> list[EngineEnvironment]:
     for environment in chosen:
         folder = environment.folder
         with problems_of(folder), locked(folder, ignore):
+            refuse_in_use(folder)
             clear_leftovers(folder)
             if folder.exists():
                 discard(folder)
