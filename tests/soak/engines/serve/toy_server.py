@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server of the shape of vLLM's: an API process, an engine process below it, both with the probe; no model.
 
-python toy_server.py PORT [--leak] [--stubborn] [--start-after SECONDS] [--say TEXT --exit CODE]
+python toy_server.py PORT [--leak] [--stubborn] [--away] [--start-after SECONDS] [--say TEXT --exit CODE]
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -109,6 +110,9 @@ def main() -> None:
         sys.exit(given.exit)
     if given.stubborn:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if given.away:
+        stray = [sys.executable, "-c", "import time; time.sleep(600)"]
+        print("away", subprocess.Popen(stray, start_new_session=True).pid, flush=True)
     arm()
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     child = multiprocessing.get_context("spawn").Process(

@@ -73,7 +73,8 @@ def end_as(code: int) -> None:
     """End this process as the server ended."""
     if code >= 0:
         os._exit(code)
-    signal.signal(-code, signal.SIG_DFL)
+    with suppress(OSError):  # SIGKILL has no handler to reset
+        signal.signal(-code, signal.SIG_DFL)
     os.kill(os.getpid(), -code)
     os._exit(128 - code)
 

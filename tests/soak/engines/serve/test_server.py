@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server's life from launch to end, with toy servers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from vllm_soak.engines.ending import EngineDiedError, EngineStalledError
+from vllm_soak.engines.process_tree import with_variable
+from vllm_soak.engines.serve.followed import Followed, find_members
+from vllm_soak.engines.serve.server import ServerProcess, last_line
+from vllm_soak.errors import EngineError
+
+MakeServer = Callable[..., ServerProcess]
+
+
+def up(server: ServerProcess) -> Followed:
+    """Launch a server, wait for it, find its processes."""
+    server.launch()
+    server.wait_healthy(lambda _: None)
+    return Followed(find_members(Path(server.environment["VLLM_SOAK_PROBE"]).glob("*.sock")))
+
+
+def all_gone(server: ServerProcess) -> bool:
+    """Whether nothing of a server is left."""
+    return with_variable("VLLM_SOAK_PROBE", server.environment["VLLM_SOAK_PROBE"]) == []
+
+
+def test_processes_are_found_by_role(make_server: MakeServer) -> None:
+    found = up(make_server())
+    assert [one.role for one in found.members] == ["APIServer", "EngineCore"]
+    assert len({one.process.pid for one in found.members}) == 2
+    assert not found.look()
+
+
+def test_it_says_what_it_serves(make_server: MakeServer) -> None:
+    server = make_server()
+    assert not server.health.is_up()
+    assert server.health.model() == {}
+    up(server)
+    assert (server.health.version(), server.health.model()["id"], server.health.open_requests()) == ("1.2.3", "toy", 0)
+
+
+def test_stopping_leaves_nothing(make_server: MakeServer) -> None:
+    server = make_server("--away")
+    up(server)
+    away = psutil.Process(int(server.log.read_text().split()[1]))
+    began = time.monotonic()
+    server.stop()
+    assert all_gone(server)
+    assert not away.is_running(), "in a session of its own"
+    assert time.monotonic() - began < 60
+    assert server.death() is None, "an end that was asked for"
+    assert not server.work_folder.exists()
+
+
+def test_a_server_that_ends_while_it_starts_is_explained(make_server: MakeServer) -> None:
+    server = make_server("--say", "RuntimeError: No available memory for the cache blocks.", "--exit", "3")
+    server.launch()
+    with pytest.raises(EngineDiedError, match="exit code 3: no memory is left for the KV cache") as failure:
+        server.wait_healthy(lambda _: None)
+    assert failure.value.log_tail == ["RuntimeError: No available memory for the cache blocks."]
+
+
+def test_a_start_tells_how_far_it_is_and_has_an_end(make_server: MakeServer, monkeypatch: Any) -> None:
+    monkeypatch.setattr("vllm_soak.engines.serve.server.SAY_SECONDS", 0.2)
+    server = make_server("--say", "Loading weights", "--start-after", "60", start_seconds=3.0)
+    said: list[str] = []
+    server.launch()
+    with pytest.raises(EngineStalledError, match="not healthy after 3 s"):
+        server.wait_healthy(said.append)
+    assert said[-1].endswith("Loading weights")
+
+
+def test_a_port_that_answers_already_is_refused(make_server: MakeServer) -> None:
+    first, second = make_server(), make_server()
+    up(first)
+    second.health = first.health
+    with pytest.raises(EngineError, match="another server answers at"):
+        second.launch()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGABRT])
+def test_a_killed_server_is_said_to_be_killed(make_server: MakeServer, number: signal.Signals) -> None:
+    server = make_server()
+    found = up(server)
+    found.members[0].process.send_signal(number)
+    died = server.death(30.0)
+    assert died is not None
+    assert number.name in str(died)
+    assert all_gone(server), "its engine has nobody left to work for"
+
+
+def test_who_was_gone_first_is_remembered(make_server: MakeServer) -> None:
+    server = make_server()
+    found = up(server)
+    engine = found.members[1]
+    engine.process.kill()
+    until = time.monotonic() + 10
+    while not found.look() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert found.look()
+    server.stop()
+    assert found.look()
+    assert found.ended == [("EngineCore", engine.process.pid)]
+
+
+def test_a_stopped_process_is_told(make_server: MakeServer) -> None:
+    found = up(make_server())
+    found.members[1].process.suspend()
+    assert [one.role for one in found.stopped()] == ["EngineCore"]
+    found.members[1].process.resume()
+
+
+CONTROLLER = """
+import json, sys, time
+from pathlib import Path
+from vllm_soak.engines.serve.health import Health
+from vllm_soak.engines.serve.server import ServerProcess
+given = json.loads(sys.argv[1])
+server = ServerProcess(command=given["command"], log=Path(given["log"]), environment=given["environment"],
+                       health=Health("127.0.0.1", given["port"]))
+server.launch()
+server.wait_healthy(lambda _: None)
+print("up", flush=True)
+time.sleep(600)
+"""
+
+
+def test_nothing_outlives_a_killed_controller(make_server: MakeServer) -> None:
+    pattern = make_server("--away")
+    given = {
+        "command": pattern.command,
+        "log": str(pattern.log),
+        "environment": pattern.environment,
+        "port": pattern.health.port,
+    }
+    controller = subprocess.Popen([sys.executable, "-c", CONTROLLER, json.dumps(given)], stdout=subprocess.PIPE)
+    assert controller.stdout is not None
+    assert controller.stdout.readline() == b"up\n"
+    os.kill(controller.pid, signal.SIGKILL)
+    controller.wait()
+    controller.stdout.close()
+    until = time.monotonic() + 60
+    while not all_gone(pattern) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert all_gone(pattern)
+
+
+def test_what_a_killed_guardian_leaves_is_ended(make_server: MakeServer) -> None:
+    server = make_server("--away")
+    up(server)
+    os.kill(server.guardian_pid, signal.SIGKILL)
+    server.stop()
+    assert all_gone(server)
+
+
+def test_the_last_line_of_a_log_that_says_anything(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    assert "nothing yet" in last_line(log)
+    log.write_text("one\ntwo  \n\n\n")
+    assert last_line(log) == "two"
