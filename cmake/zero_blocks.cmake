@@ -18,6 +18,9 @@ if(VLLM_SOAK_CUDA STREQUAL "AUTO")
   find_program(VLLM_SOAK_NVCC nvcc HINTS ENV CUDACXX ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
   set(_why "no CUDA toolkit was found")
   if(VLLM_SOAK_NVCC)
+    if(NOT DEFINED ENV{CUDACXX})
+      set(ENV{CUDACXX} "${VLLM_SOAK_NVCC}") # CMake itself looks on PATH only
+    endif()
     check_language(CUDA) # also asks for a C++ compiler that nvcc accepts
     set(_why "nvcc cannot compile here")
   endif()

@@ -50,37 +50,30 @@ def register() -> Any:
 _kept: list[Any] = []
 
 
-def _on_cpu(
-    addresses: Any,
-    ids: Any,
-    page_bytes: int,
-    num_blocks: int | None = None,  # torch leaves trailing defaults out
-    strides: Any = None,
-    segment_page_bytes: Any = None,
-) -> None:
+def _on_cpu(addresses: Any, ids: Any, page_bytes: int, *rest: Any) -> None:
     import torch
 
-    _check(addresses, ids, strides, segment_page_bytes)
-    layout = _layout(addresses, page_bytes, num_blocks, strides, segment_page_bytes)
+    layout = _layout(addresses, ids, page_bytes, *rest)
     zero = load("cpu").zero_blocks_cpu
     code = zero(ctypes.byref(layout), ids.data_ptr(), ids.numel(), torch.get_num_threads(), CPU_METHODS["auto"])
     if code:
         raise_for(code, ids, layout.num_blocks)
 
 
-def _on_cuda(
+def _on_cuda(addresses: Any, ids: Any, page_bytes: int, *rest: Any) -> None:
+    enqueue(_layout(addresses, ids, page_bytes, *rest), ids, addresses.device)
+
+
+def _layout(
     addresses: Any,
     ids: Any,
     page_bytes: int,
     num_blocks: int | None = None,  # torch leaves trailing defaults out
     strides: Any = None,
     segment_page_bytes: Any = None,
-) -> None:
+) -> Layout:
+    """The op's arguments as the native code takes them, after `_check`."""
     _check(addresses, ids, strides, segment_page_bytes)
-    enqueue(_layout(addresses, page_bytes, num_blocks, strides, segment_page_bytes), ids, addresses.device)
-
-
-def _layout(addresses: Any, page_bytes: int, num_blocks: int | None, strides: Any, segment_page_bytes: Any) -> Layout:
     return Layout(
         addresses.data_ptr(),
         0 if strides is None else strides.data_ptr(),
