@@ -7,6 +7,7 @@ doubled. So a run of any length has a picture that is fine enough, and a file th
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from vllm_soak.store.record import Point
@@ -17,7 +18,7 @@ BATCH_SECONDS = 5.0
 
 
 class PointKeeper:
-    """Takes points and hands them on in batches.
+    """Takes points and hands them on in batches; any thread may call it.
 
     Args:
         write: Takes a batch, for example `RunStore.add_points`.
@@ -38,20 +39,24 @@ class PointKeeper:
         self._waiting: list[Point] = []
         self._kept: dict[str, float] = {}
         self._written = 0.0
+        self._mutex = threading.Lock()
 
     def add(self, points: list[Point]) -> None:
         """Take points of one moment; write when a batch is full."""
-        for point in points:
-            if point.elapsed - self._kept.get(point.process, -self._whole) >= self._stride(point.elapsed):
-                self._kept[point.process] = point.elapsed
-                self._waiting.append(point)
-        if points and points[-1].elapsed - self._written >= self._batch:
-            self._written = points[-1].elapsed
+        with self._mutex:
+            for point in points:
+                if point.elapsed - self._kept.get(point.process, -self._whole) >= self._stride(point.elapsed):
+                    self._kept[point.process] = point.elapsed
+                    self._waiting.append(point)
+            is_due = bool(points) and points[-1].elapsed - self._written >= self._batch
+            self._written = points[-1].elapsed if is_due else self._written
+        if is_due:
             self.flush()
 
     def flush(self) -> None:
         """Write what waits."""
-        waiting, self._waiting = self._waiting, []
+        with self._mutex:
+            waiting, self._waiting = self._waiting, []
         if waiting:
             self._write(waiting)
 

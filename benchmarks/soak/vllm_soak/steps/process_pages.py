@@ -35,7 +35,7 @@ def host_page(pid: int) -> str:
 
 
 def threads_page(pid: int) -> str:
-    """Return one line a thread: state, seconds on a core and waiting for one, times switched to, name, where it sleeps."""
+    """Return one line a thread: state, seconds on a core and waiting for one, times switched to, name, wait channel."""
     try:
         threads = sorted(map(int, os.listdir(f"/proc/{pid}/task")))[:MOST_THREADS]  # noqa: PTH208 - names only
     except OSError:

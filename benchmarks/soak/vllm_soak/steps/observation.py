@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One arm of a run under observation from outside: sampler, step watch and captures, written to the run's store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vllm_soak.errors import SoakError
+from vllm_soak.observe.keeper import PointKeeper
+from vllm_soak.observe.sampler import INTERVAL, METRICS_SECONDS, SamplerHooks, TreeSampler
+from vllm_soak.steps.capture import BASELINE, Capturer
+from vllm_soak.steps.contents import LONGEST_SECONDS, Sources
+from vllm_soak.steps.seconds import RecentSeconds, of_load, of_server
+from vllm_soak.steps.watch import StepWatch
+from vllm_soak.store.record import CLIENT, SERVER, TREE, Capture, LevelStep, Point
+from vllm_soak.store.writer import RunStore
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is observed.
+
+    Args:
+        root: Pid of the root of the target's process tree.
+        arm: Name of the arm.
+        metrics: Address of the server, for its own metrics; None for a target without any.
+        probe: Answers the socket of a pid's probe, or None where none is armed.
+        log: The server's log, or None.
+        requests: Answers the number of requests completed so far.
+        note: Takes what the user should know at once.
+        driven: Whether the load is ours: `second` is called once a second. Else the server's own counters are watched.
+    """
+
+    root: int
+    arm: str = "run"
+    metrics: str | None = None
+    probe: Callable[[int], Path | None] = lambda _pid: None
+    log: Path | None = None
+    requests: Callable[[], int] = lambda: 0
+    note: Callable[[str], None] = lambda _text: None
+    driven: bool = True
+
+
+class Observation:
+    """Observes one target until it is stopped.
+
+    Args:
+        store: Where everything goes; the arm is in it already.
+        run_folder: Where captures go.
+        subject: What is observed.
+    """
+
+    def __init__(self, store: RunStore, run_folder: Path, subject: Subject) -> None:
+        self._store = store
+        self._subject = subject
+        self._keeper = PointKeeper(store.add_points)
+        hooks = SamplerHooks(self._sampled, store.add_process_event, subject.note, subject.requests)
+        seconds = METRICS_SECONDS if subject.driven else INTERVAL
+        self.sampler = TreeSampler(
+            subject.root, hooks, arm=subject.arm, metrics=subject.metrics, metrics_seconds=seconds
+        )
+        self.watch = StepWatch(self._stepped, arm=subject.arm)
+        self._recent = RecentSeconds()
+        sources = Sources(lambda: self.sampler.processes, subject.probe, subject.log, self._pages)
+        self._capturer = Capturer(run_folder, sources, self._captured, arm=subject.arm)
+        self._cores: float | None = None
+        self._server: Point | None = None
+        self._failure: Exception | None = None
+
+    def start(self) -> None:
+        """Begin to sample."""
+        self.sampler.start()
+
+    def stop(self) -> None:
+        """Sample no more, wait for a capture under way, and write what is left.
+
+        Raises:
+            StoreError: The store cannot be written.
+        """
+        self.sampler.stop()
+        self._capturer.wait(LONGEST_SECONDS)
+        self._keeper.flush()
+        self.check()
+
+    def check(self) -> None:
+        """Raise what ended the sampler or a capture: the store could not be written.
+
+        Raises:
+            StoreError: Likewise.
+        """
+        failure = self.sampler.failure or self._failure
+        if failure is not None:
+            raise failure
+
+    def second(self, event: Mapping[str, Any]) -> None:
+        """Take a load process's `second` event.
+
+        Raises:
+            StoreError: The store cannot be written.
+        """
+        self._watch_second(of_load(event, self._cores))
+
+    def pause(self) -> None:
+        """The load stops: a round is drained."""
+        self.watch.pause()
+
+    def resume(self) -> None:
+        """The load goes on as before."""
+        self.watch.resume()
+
+    def steady(self) -> None:
+        """The warm-up is over: forget what was usual before it, and take a capture to compare later ones with."""
+        self.watch.restart()
+        self._capturer.request(BASELINE, self.sampler.elapsed)
+
+    def _watch_second(self, values: dict[str, float]) -> None:
+        elapsed, requests = self.sampler.elapsed, self._subject.requests()
+        self._recent.add(elapsed, values)
+        self._keeper.add([Point(self._subject.arm, elapsed, CLIENT, 0, requests, values)])
+        self.watch.add(elapsed, requests, values)
+
+    def _sampled(self, points: list[Point]) -> None:
+        """Take the sampler's points, in its thread."""
+        self._keeper.add(points)
+        for point in points:
+            if point.process == TREE:
+                self._cores = point.values.get("cores")
+            elif point.process == SERVER:
+                self._counted(point)
+
+    def _counted(self, point: Point) -> None:
+        """Watch the server's own counters where the load is not ours."""
+        before, self._server = self._server, point
+        if not self._subject.driven and before is not None:
+            seconds = point.elapsed - before.elapsed
+            self._watch_second(of_server(before.values, point.values, seconds, self._cores))
+
+    def _stepped(self, step: LevelStep) -> None:
+        self._store.add_level_step(step)
+        self._subject.note(f"{self._subject.arm}: at {step.elapsed:.0f} s {step.reason}")
+        refused = self._capturer.request(step.reason, step.seen)
+        if refused:
+            self._subject.note(f"{self._subject.arm}: no capture of that: {refused}")
+
+    def _captured(self, capture: Capture) -> None:
+        """Take a capture's record, in its thread."""
+        try:
+            self._store.add_capture(capture)
+        except SoakError as failure:
+            self._failure = failure
+        if capture.reason != BASELINE:
+            self._subject.note(f"{self._subject.arm}: captured in {capture.folder}")
+
+    def _pages(self) -> dict[str, str]:
+        return {"seconds.csv": self._recent.page()}
