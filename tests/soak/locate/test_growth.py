@@ -91,7 +91,7 @@ def test_rounds_can_be_driven_by_the_caller() -> None:
     for _ in growth.rounds(4):
         for _ in range(8):
             service.leak()
-    assert [one.growth for one in growth.leaks] == [[8, 8, 8]]
+    assert [one.growth for one in growth.leaks] == [[8, 8, 8, 8]]
 
 
 def test_rounds_of_unequal_size_are_compared_by_work() -> None:

@@ -6,12 +6,14 @@ from __future__ import annotations
 import contextlib
 import time
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vllm_soak.heap.attributes import type_name
 from vllm_soak.heap.bounds import bound_of
 from vllm_soak.heap.frames import shown_type
+from vllm_soak.heap.inspectors.limits import named_limit
+from vllm_soak.heap.inspectors.weak import weak_registry
 from vllm_soak.heap.kinds import container_base, kind_of, length, shallow_bytes
 from vllm_soak.heap.locate import Locator
 from vllm_soak.heap.native import NativeWalk
@@ -20,6 +22,7 @@ from vllm_soak.heap.path import is_ours, owner_module
 from vllm_soak.heap.populations import Populations
 from vllm_soak.heap.retained import exclusive_per_entry, recent_entries
 from vllm_soak.heap.roots import all_roots
+from vllm_soak.heap.samples import samples
 from vllm_soak.heap.walker import walk_heap
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ class Series:
         code: Sixteen bits of its type.
         length: `len()` at the last census.
         exclusive: Exclusive bytes an entry when last measured.
+        samples: What its last entries looked like then.
     """
 
     path: Path
@@ -54,6 +58,7 @@ class Series:
     code: int
     length: int
     exclusive: float | None = None
+    samples: list[str] = field(default_factory=list)
 
 
 class Census:
@@ -70,7 +75,9 @@ class Census:
         self._populations = Populations()
         self._objects = 0
 
-    def take(self, *, baseline: bool = False, pace: Pace = WHOLE, retained: bool = False) -> dict[str, Any]:
+    def take(
+        self, *, baseline: bool = False, pace: Pace = WHOLE, retained: bool = False, contents: bool = False
+    ) -> dict[str, Any]:
         """Walk the heap and answer as the probe's contract says.
 
         Args:
@@ -78,6 +85,7 @@ class Census:
             pace: How long the walk may hold the interpreter at once.
             retained: Measure what a population keeps alive from all references, not from what grew beside it;
                 costs a third more time and memory, and needs a native walk in one piece.
+            contents: Show numbers and the beginning of texts among the samples of new entries.
         """
         started = time.monotonic()
         if baseline:
@@ -87,7 +95,7 @@ class Census:
         hidden = (self, self.__dict__, self._series, self._populations, self._hidden, *self._hidden)
         walked = walk_heap(roots, hidden, pace, retained=retained, expected=self._objects)
         try:
-            return self._answer(walked, Locator(roots), started)
+            return self._answer(walked, Locator(roots), started, contents=contents)
         finally:
             walked.walk.close()
 
@@ -101,14 +109,27 @@ class Census:
         other._series = deepcopy(self._series)
         return other
 
-    def _answer(self, walked: Walked, locator: Locator, started: float) -> dict[str, Any]:
+    def lengths(self) -> dict[str, int]:
+        """`len()` as it is now of each container that a census has named, by path; one that has moved is absent.
+
+        A look at known paths, not a walk: milliseconds.
+        """
+        locator, found = Locator(all_roots()), {}
+        for text, series in list(self._series.items()):
+            with contextlib.suppress(RuntimeError):  # it is being changed
+                where = locator.by_path(series.path)
+                if where is not None and kind_of(type(where.item)).code == series.code:
+                    found[text] = length(where.item, container_base(where.item) or list)
+        return found
+
+    def _answer(self, walked: Walked, locator: Locator, started: float, *, contents: bool) -> dict[str, Any]:
         walk = walked.walk
         self._objects = walk.objects
-        naming = _Naming(walk, walked.snapshot, locator, self._series)
+        naming = _Naming(walk, walked.snapshot, locator, self._series, contents=contents)
         rows, cut = naming.rows(self._before)
         if isinstance(walk, NativeWalk):
             taken = {row["path"] for row in rows}
-            grown = self._populations.rows(walk, locator, naming.growth, taken)
+            grown = self._populations.rows(walk, locator, naming.growth, taken, contents=contents)
             rows += [row for _, row in sorted(grown, key=lambda one: -one[0])]
         self._before = naming.settle()
         return {
@@ -124,7 +145,10 @@ class Census:
 class _Naming:
     """Gives the containers of one walk their paths and rows."""
 
-    def __init__(self, walk: AnyWalk, now: AnySnapshot, locator: Locator, series: dict[str, Series]) -> None:
+    def __init__(
+        self, walk: AnyWalk, now: AnySnapshot, locator: Locator, series: dict[str, Series], *, contents: bool
+    ) -> None:
+        self._contents = contents
         self._walk = walk
         self._now = now
         self._locator = locator
@@ -150,7 +174,11 @@ class _Naming:
         self._found.sort(key=lambda one: -one[0])
         self._keep_series()
         kept = enumerate(self._found[:ROWS])
-        return [_row(series, where, growth, rank < MEASURED) for rank, (growth, series, where) in kept], self._cut(left)
+        rows = [
+            _row(series, where, growth, measured=rank < MEASURED, contents=self._contents)
+            for rank, (growth, series, where) in kept
+        ]
+        return rows, self._cut(left)
 
     def growth(self, address: int) -> int:
         """Entries that a container gained since the previous census: all that it has, when it is new."""
@@ -198,7 +226,16 @@ class _Naming:
             return
         base = container_base(where.item)
         if base is not None:
-            self._add(series, where, length(where.item, base))
+            self._add(series, where, self._length(where.item, base, series.code))
+
+    def _length(self, item: object, base: type, code: int) -> int:
+        """A container's length when the walk came past it, so that all of a series is read at the same point.
+
+        In slices that is seconds before it is named. What the walk has not seen is read now.
+        """
+        container = self._now.container(id(item))
+        seen = container >= 0 and self._walk.code(container) == code
+        return self._walk.length(container) if seen else length(item, base)
 
     def _by_address(self, series: Series) -> Located | None:
         container = self._now.container(series.address)
@@ -234,25 +271,42 @@ class _Naming:
         return path
 
 
-def _row(series: Series, where: Located, growth: int, measured: bool) -> dict[str, Any]:
+def _row(series: Series, where: Located, growth: int, *, measured: bool, contents: bool) -> dict[str, Any]:
     base = container_base(where.item) or list
-    with contextlib.suppress(RuntimeError):  # it is being changed: the last measure stands
-        if measured and growth > 0:
-            series.exclusive = exclusive_per_entry(where.item, base)
+    if measured and growth > 0:
+        _look_into(series, where.item, base, contents=contents)
     bound = bound_of(where.item, where.owners)
+    limit = named_limit(where.item, where.owners, series.length) if measured and bound is None else None
     return {
         "path": series.path.text,
         "template": series.path.template,
         "fingerprint": series.path.fingerprint,
         "type": type_name(type(where.item)),
         "length": series.length,
-        "shallow_bytes": shallow_bytes(where.item),
+        "grown": growth,
+        "shallow_bytes": _own_bytes(where.item, base, series.length),
         "exclusive_per_entry": series.exclusive,
         "bound": None if bound is None else bound.length,
         "bound_reason": "" if bound is None else bound.reason,
+        "limit": None if limit is None else limit.length,
+        "limit_name": "" if limit is None else limit.name,
+        "weak": weak_registry(where.owners),
         "steps": series.path.steps,
         "entry_types": entry_types(where.item, base),
+        "samples": series.samples,
     }
+
+
+def _look_into(series: Series, item: object, base: type, *, contents: bool) -> None:
+    with contextlib.suppress(RuntimeError):  # it is being changed: the last measure stands
+        series.exclusive = exclusive_per_entry(item, base)
+        series.samples = samples(item, base, contents=contents)
+
+
+def _own_bytes(item: object, base: type, at_walk: int) -> int:
+    """A container's own bytes, in proportion when it became longer since the walk came past it."""
+    own, now = shallow_bytes(item), length(item, base) if container_base(item) else 0
+    return own * at_walk // now if now > at_walk > 0 else own
 
 
 def entry_types(container: object, base: type) -> list[str]:

@@ -9,6 +9,8 @@ from typing import Any
 
 from vllm_soak.heap.attributes import class_attribute, derives, module_dict
 
+_itemsize = array.__dict__["itemsize"].__get__
+
 
 def _class(module: str, name: str) -> Any:
     found = sys.modules.get(module)
@@ -33,3 +35,8 @@ def payload_bytes(item: Any) -> int:
         return 0
     storage = class_attribute(tensor, "untyped_storage")(item)
     return int(storage.nbytes())
+
+
+def buffer_bytes(item: array[Any]) -> int:
+    """Bytes that an array holds, without what it keeps in reserve to grow."""
+    return array.__len__(item) * int(_itemsize(item))

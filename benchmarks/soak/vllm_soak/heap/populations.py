@@ -7,6 +7,8 @@ growth when the group above it did not grow in step, and no container that grew 
 
 from __future__ import annotations
 
+from array import array
+from collections import Counter
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,12 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vllm_soak.heap import native
 from vllm_soak.heap.attributes import type_module, type_name
 from vllm_soak.heap.frames import shown_type
+from vllm_soak.heap.inspectors.elements import one_an_entry
 from vllm_soak.heap.path import Path, Rung, is_ours, owner_module
-from vllm_soak.heap.payload import payload_bytes, types_by_bytes
+from vllm_soak.heap.payload import buffer_bytes, payload_bytes, types_by_bytes
+from vllm_soak.heap.samples import sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from vllm_soak.heap.inspectors.bound import Bound
     from vllm_soak.heap.locate import Located, Locator
     from vllm_soak.heap.native import NativeWalk
 
@@ -27,6 +32,9 @@ if TYPE_CHECKING:
 NAMED = 24
 # Members of a group that are looked at.
 SAMPLES = 5
+# Members that are described, and objects that are looked at above one, since a chain may be long.
+NEWEST = 3
+FARTHEST = 100_000
 # A group or container explains growth below it when it grew by at least one part in this many.
 IN_STEP = 8
 # Fewer new objects than this in one round are what a lazy import or a log line leaves.
@@ -63,6 +71,9 @@ class Tracked:
         by_bytes: Its length is its bytes: the objects are the same, but longer.
         exclusive: Bytes that came with each new member, beyond its own.
         entry_types: Types of members.
+        samples: What a few members look like.
+        length: Their number, or bytes, at the last census; None before the first.
+        bound: The greatest number of them, where one is known.
     """
 
     path: Path
@@ -70,6 +81,9 @@ class Tracked:
     by_bytes: bool
     exclusive: float | None
     entry_types: list[str]
+    samples: list[str]
+    length: int | None = None
+    bound: Bound | None = None
 
 
 class Populations:
@@ -84,7 +98,13 @@ class Populations:
         self._before, self._tracked = None, {}
 
     def rows(
-        self, walk: NativeWalk, locator: Locator, growth: Callable[[int], int], taken: set[str]
+        self,
+        walk: NativeWalk,
+        locator: Locator,
+        growth: Callable[[int], int],
+        taken: set[str],
+        *,
+        contents: bool = False,
     ) -> list[tuple[int, dict[str, Any]]]:
         """Rows with their growth in objects, for groups that grew now or before.
 
@@ -93,13 +113,14 @@ class Populations:
             locator: Finds objects from its roots.
             growth: Entries that the container at an address gained.
             taken: Paths of other rows.
+            contents: Show the contents of samples.
         """
         now = native.NATIVE.Tally(walk.table)
         grown = {} if self._before is None else {row[0]: Grown(*row) for row in now.grown(self._before)}
-        search = _Search(walk, locator, growth, grown)
+        search = _Search(walk, locator, growth, grown, contents=contents)
         for one in search.candidates():
             self._meet(search, one, taken)
-        found = list(self._known(now))
+        found = list(self._known(now, search))
         self._before = now
         return found
 
@@ -116,26 +137,43 @@ class Populations:
         taken.add(path.text)
         by_bytes = one.added <= 0
         self._tracked[key] = Tracked(
-            path, search.type_of(one.group), by_bytes, None if by_bytes else search.exclusive(one), search.types(one)
+            path,
+            search.type_of(one.group),
+            by_bytes,
+            None if by_bytes else search.exclusive(one),
+            search.types(one),
+            search.samples(one),
+            None if by_bytes else one.objects_before,
+            None if by_bytes else search.bound(one.group),
         )
 
-    def _known(self, now: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _known(self, now: Any, search: _Search) -> Iterator[tuple[int, dict[str, Any]]]:
         for key, tracked in self._tracked.items():
             found = now.find(key)
             if found is None:
                 continue
-            _, count, size = found
-            then = None if self._before is None else self._before.find(key)
-            grown = count - (then[1] if then else 0)
-            yield grown, _row(tracked, size if tracked.by_bytes else count, size)
+            group, count, size = found
+            length = search.payload(group, count, size) if tracked.by_bytes else count
+            grown = None if tracked.length is None else length - tracked.length
+            tracked.length = length
+            if tracked.bound is not None and grown:
+                tracked.bound = search.bound(group)
+            yield grown or 0, _row(tracked, length, size, grown)
 
 
 class _Search:
     """Finds out which groups stand for the growth of one census, and how they are reached."""
 
     def __init__(
-        self, walk: NativeWalk, locator: Locator, growth: Callable[[int], int], grown: dict[int, Grown]
+        self,
+        walk: NativeWalk,
+        locator: Locator,
+        growth: Callable[[int], int],
+        grown: dict[int, Grown],
+        *,
+        contents: bool,
     ) -> None:
+        self._contents = contents
         self._walk = walk
         self._locator = locator
         self._growth = growth
@@ -159,8 +197,8 @@ class _Search:
         return [one for one in fresh[: 4 * NAMED] if not self._is_explained(one)][:NAMED]
 
     def path(self, one: Grown) -> Path | None:
-        """The way to the group's first member, or None when it is the harness's, or has moved."""
-        way = self._walk.table.way(self._group(one.group)[5])
+        """The way to the group's outermost member, or None when it is the harness's, or has moved."""
+        way = self._walk.table.way(self._outermost(one.group))
         where = self._locate(way)
         if where is None:
             return self._lost(way, one)
@@ -168,9 +206,54 @@ class _Search:
 
     def types(self, one: Grown) -> list[str]:
         """What members are, in words: a generator with the place where it stands."""
-        found = [self._member(at) for at in self._members(one)]
-        shown = [shown_type(item) for item in found if item is not None]
+        shown = [shown_type(found.item) for found in self._found(one.group)]
         return list(dict.fromkeys(shown)) or [self.type_of(one.group)]
+
+    def samples(self, one: Grown) -> list[str]:
+        """What a few members look like."""
+        found = self._found(one.group)[-NEWEST:]
+        return [sample(member.item, contents=self._contents) for member in found]
+
+    def bound(self, group: int) -> Bound | None:
+        """The greatest number of members, where each entry of a container holds at most one of them."""
+        return one_an_entry(self._found(group))
+
+    def payload(self, group: int, count: int, size: int) -> int:
+        """Bytes of a group of buffers: what they hold where all can be looked at, else with what is kept in reserve."""
+        if self._group(group)[2] is not array:
+            return size
+        held = [buffer_bytes(member.item) for member in self._found(group)]
+        return sum(held) if len(held) == count else size
+
+    def _outermost(self, group: int) -> int:
+        """The member through which most of the members are reached, when they form chains; else the first.
+
+        Members may also hang on a chain: then the first one on the chain that most of them hang on.
+        """
+        _, parent, _, _, _, first = self._group(group)
+        at = self._common_top(group, group)
+        if at is not None or parent < _OWN_GROUPS:
+            return first if at is None else at
+        top = self._common_top(group, parent)
+        if top is None:
+            return first
+        members = self._walk.table.members(group, FARTHEST)
+        return next((one for one in members if self._walk.table.object(one)[2] == top), first)
+
+    def _common_top(self, group: int, above: int) -> int | None:
+        """The outermost object of a group above most members of another, or None when each has its own."""
+        found = Counter(self._top(at, above) for at in self._members(group))
+        (at, times), *_ = found.most_common(1) or [(-1, 0)]
+        return at if times > 1 else None
+
+    def _top(self, at: int, group: int) -> int:
+        """The outermost member of a group above an object of it."""
+        top, steps = at, 0
+        while at >= 0 and steps < FARTHEST:
+            _, _, parent, _, own = self._walk.table.object(at)
+            top = at if own == group else top
+            at, steps = parent, steps + 1
+        return top
 
     def exclusive(self, one: Grown) -> float | None:
         """Bytes that each member keeps alive beside its own, what it holds outside the heap included.
@@ -188,7 +271,7 @@ class _Search:
 
     def _payload(self, one: Grown) -> float:
         """Mean bytes outside the heap, of members and of what was added right below them."""
-        held = [payload_bytes(item) for item in map(self._member, self._members(one)) if item is not None]
+        held = [payload_bytes(member.item) for member in self._found(one.group)]
         return sum(held) / len(held) if held else 0.0
 
     def _stands(self, one: Grown) -> bool:
@@ -209,7 +292,7 @@ class _Search:
     def _is_explained(self, one: Grown) -> bool:
         """Whether most of a few members are reached through a container that grew in step."""
         needed = one.added if one.added > 0 else 1
-        members = self._members(one)
+        members = self._members(one.group)
         through = sum(self._passes(at, needed) for at in members)
         return 2 * through > len(members)
 
@@ -224,13 +307,14 @@ class _Search:
                 return True
         return False
 
-    def _members(self, one: Grown) -> list[int]:
-        found: list[int] = self._walk.table.members(one.group, SAMPLES)
+    def _members(self, group: int) -> list[int]:
+        found: list[int] = self._walk.table.members(group, SAMPLES)
         return found
 
-    def _member(self, at: int) -> Any:
-        where = self._locate(self._walk.table.way(at))
-        return None if where is None else where.item
+    def _found(self, group: int) -> list[Located]:
+        """A few members that are still where they were."""
+        ways = (self._walk.table.way(at) for at in self._members(group))
+        return [where for way in ways if (where := self._locate(way)) is not None]
 
     def _locate(self, way: list[int]) -> Located | None:
         last = way[-1]
@@ -257,17 +341,22 @@ class _Search:
         return found
 
 
-def _row(tracked: Tracked, length: int, size: int) -> dict[str, Any]:
+def _row(tracked: Tracked, length: int, size: int, grown: int | None) -> dict[str, Any]:
     return {
         "path": tracked.path.text,
         "template": tracked.path.template,
         "fingerprint": tracked.path.fingerprint,
         "type": tracked.type,
         "length": length,
+        "grown": grown,
         "shallow_bytes": size,
         "exclusive_per_entry": tracked.exclusive,
-        "bound": None,
-        "bound_reason": "",
+        "bound": None if tracked.bound is None else tracked.bound.length,
+        "bound_reason": "" if tracked.bound is None else tracked.bound.reason,
+        "limit": None,
+        "limit_name": "",
+        "weak": "",
         "steps": tracked.path.steps,
         "entry_types": tracked.entry_types,
+        "samples": tracked.samples,
     }

@@ -31,6 +31,8 @@ class Sample:
             read is absent, never zero.
         lengths: `len()` of each container asked for with `--watch PATH`; absent when the path
             did not resolve.
+        garbage: Cycles among what settling collected, the most frequent first, each as `ring` (its members by
+            type and attribute), `count` (of its first member) and `objects` (of all unreachable objects).
     """
 
     arm: str
@@ -42,6 +44,7 @@ class Sample:
     elapsed: float
     values: dict[str, float] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)
+    garbage: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,13 @@ class Population:
         bound: The greatest length that this container can have, when a rule knows it.
         bound_reason: That rule, in words.
         entry_types: Type names of a few recent entries.
-        grown: Entries gained since the previous census; None when that is not known.
+        grown: Entries gained since the previous census (0 when it is listed so that its series has no
+            holes); None when that is not known.
+        limit: A number beside the container that reads like its limit (`maxsize`, `capacity`), at least its length;
+            a hint and no bound, since nobody has seen it stop there.
+        limit_name: Where that number stands.
+        weak: Why it keeps nothing alive (a registry of weak references), or an empty string.
+        samples: What a few new entries look like: types, lengths and fields, no contents unless asked for.
     """
 
     arm: str
@@ -119,6 +128,10 @@ class Population:
     steps: list[Step] = field(default_factory=list)
     entry_types: list[str] = field(default_factory=list)
     grown: int | None = None
+    limit: int | None = None
+    limit_name: str = ""
+    weak: str = ""
+    samples: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

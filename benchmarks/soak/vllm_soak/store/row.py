@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 Record = TypeVar("Record", bound="DataclassInstance")
 
 JSON_FIELDS = frozenset(
-    {"latency", "blocks", "values", "lengths", "steps", "entry_types", "engine", "changes", "files", "notes"}
+    {"latency", "blocks", "values", "lengths", "garbage", "steps", "entry_types", "samples"}
+    | {"engine", "changes", "files", "notes"}
 )
 # What a field's annotation accepts; SQLite keeps text in a column of integers, and JSON holds anything.
 KINDS: dict[str, type | tuple[type, ...]] = {

@@ -48,7 +48,8 @@ CREATE TABLE sample (
     requests INTEGER NOT NULL,
     elapsed REAL NOT NULL,
     "values" TEXT NOT NULL,
-    lengths TEXT NOT NULL
+    lengths TEXT NOT NULL,
+    garbage TEXT NOT NULL DEFAULT '[]'
 );
 CREATE TABLE census (
     arm TEXT NOT NULL REFERENCES arm (name),
@@ -77,7 +78,11 @@ CREATE TABLE population (
     bound_reason TEXT NOT NULL,
     steps TEXT NOT NULL,
     entry_types TEXT NOT NULL,
-    grown INTEGER
+    grown INTEGER,
+    "limit" INTEGER,
+    limit_name TEXT NOT NULL DEFAULT '',
+    weak TEXT NOT NULL DEFAULT '',
+    samples TEXT NOT NULL DEFAULT '[]'
 );
 CREATE TABLE patch (
     arm TEXT NOT NULL REFERENCES arm (name),

@@ -7,6 +7,7 @@ that answers decides. A container that no rule claims is no suspect.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,8 @@ class Growth:
         series: Length over requests, from the end of warm-up.
         bound: The greatest possible length, when it is known.
         bound_reason: How it is known.
+        limit: A number beside it that reads like its limit.
+        limit_name: Where that stands.
         first_round: As in `Track`.
         idle: As in `Track`.
     """
@@ -51,6 +54,8 @@ class Growth:
     bound_reason: str = ""
     first_round: int = 1
     idle: int = 0
+    limit: int | None = None
+    limit_name: str = ""
 
     @property
     def steps(self) -> list[float]:
@@ -71,7 +76,9 @@ class Growth:
 def growth_of(track: Track) -> Growth:
     """Return what the rules look at for a container."""
     last = track.rows[-1]
-    return Growth(track.series, last.bound, last.bound_reason, track.first_round, track.idle)
+    return Growth(
+        track.series, last.bound, last.bound_reason, track.first_round, track.idle, last.limit, last.limit_name
+    )
 
 
 def judge_growth(growth: Growth) -> Finding | None:
@@ -81,8 +88,22 @@ def judge_growth(growth: Growth) -> Finding | None:
     for rule in (known_bound, stopped, too_few_rounds, fell, late, gaps, steady, immaterial, slowing):
         finding = rule(growth)
         if finding is not None:
-            return None if finding is NO_SUSPECT else finding
+            return None if finding is NO_SUSPECT else unless_limited(growth, finding)
     return uneven(growth)
+
+
+def unless_limited(growth: Growth, finding: Finding) -> Finding:
+    """Keep back from calling a leak what may be a cache on its way to a limit: a leak passes that in the end."""
+    length, limit = growth.series.values[-1], growth.limit
+    if finding.outcome is not Outcome.LEAK or limit is None or length > limit:
+        return finding
+    left = math.ceil((limit - length + 1) * growth.series.work / growth.series.total)
+    return Finding(
+        Outcome.INCONCLUSIVE,
+        "may-be-bounded",
+        f"{finding.reason}; holds {length:,.0f} entries, and {growth.limit_name}={limit:,} may be its limit",
+        f"run on until it stops or passes {limit:,} entries: some {left:,} more requests (--num-prompts, --max-rounds)",
+    )
 
 
 def is_small(growth: Growth) -> bool:

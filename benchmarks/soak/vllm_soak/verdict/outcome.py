@@ -53,6 +53,8 @@ class Suspect:
         patch_status: Status of that patch in this process, or an empty string.
         rule: The rule that decided.
         reason: What the rule saw, in one sentence.
+        weak: Why the container keeps nothing alive, or an empty string.
+        samples: What a few new entries look like.
     """
 
     process: str
@@ -77,6 +79,8 @@ class Suspect:
     affected: str = ""
     patch_status: str = ""
     bytes_at_least: bool = False
+    weak: str = ""
+    samples: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,21 @@ class Reconciliation:
 
 
 @dataclass(frozen=True, slots=True)
+class Cycle:
+    """Objects that refer to each other in a ring, and that only a collection frees.
+
+    Args:
+        ring: Members by type and the attribute that leads on, for example `Node.next -> Node`.
+        count: Objects like the first member, in all measured rounds.
+        per_request: Those a request.
+    """
+
+    ring: str
+    count: int
+    per_request: float
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessVerdict:
     """The answer for one process of one arm.
 
@@ -114,6 +133,7 @@ class ProcessVerdict:
         detectable_allocated: Likewise of memory that glibc handed out; None where it was not measured.
         blind_spots: What this run could not see, in words.
         settle: What else to run to settle an inconclusive answer, or an empty string.
+        cycles: What the collections after the measured rounds freed, the most frequent first.
     """
 
     process: str
@@ -128,6 +148,7 @@ class ProcessVerdict:
     blind_spots: list[str] = field(default_factory=list)
     settle: str = ""
     detectable_allocated: float | None = None
+    cycles: list[Cycle] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

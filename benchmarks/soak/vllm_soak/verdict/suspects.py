@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vllm_soak.verdict.defects import known_defect, patch_status
+from vllm_soak.verdict.explained import is_explained, rank
 from vllm_soak.verdict.growth import growth_of, judge_growth
 from vllm_soak.verdict.outcome import Outcome, Suspect
 from vllm_soak.verdict.series import Series
@@ -21,13 +22,17 @@ Judged = tuple["Suspect", "Finding", Series]
 
 
 def judge_containers(arm: Arm, process: str) -> list[Judged]:
-    """Return suspects with finding and series: leaks first, then by bytes and entries a request."""
+    """Return suspects with finding and series: leaks first, then by bytes and entries a request.
+
+    A registry of weak references, and objects without a root, are left out when a leak explains them.
+    """
     judged = []
     for track in tracks(arm, process):
         finding = judge_growth(growth_of(track))
         if finding is not None:
             judged.append((suspect(arm, track, finding), finding, track.series))
-    return sorted(judged, key=lambda one: _rank(one[0]))
+    found = [one for one, _, _ in judged]
+    return sorted((one for one in judged if not is_explained(one[0], found)), key=lambda one: _rank(one[0]))
 
 
 def suspect(arm: Arm, track: Track, finding: Finding) -> Suspect:
@@ -52,13 +57,15 @@ def suspect(arm: Arm, track: Track, finding: Finding) -> Suspect:
         bytes_per_request=each * rate,
         outcome=finding.outcome,
         rule=finding.rule,
-        reason=finding.reason,
+        reason=f"{finding.reason}; {last.weak}" if last.weak else finding.reason,
         bound=last.bound,
         known_defect=name,
         upstream=defect.upstream if defect else "",
         affected=defect.affected if defect else "",
         patch_status=patch_status(arm.patches, last.process, name),
         bytes_at_least=last.exclusive_per_entry is None,
+        weak=last.weak,
+        samples=last.samples,
     )
 
 
@@ -68,5 +75,5 @@ def bytes_per_entry(row: Population) -> float:
     return own + (row.exclusive_per_entry or 0.0)
 
 
-def _rank(found: Suspect) -> tuple[int, float, float, str]:
-    return (ORDER.index(found.outcome), -found.bytes_per_request, -found.per_request, found.path)
+def _rank(found: Suspect) -> tuple[int, int, float, float, str]:
+    return (ORDER.index(found.outcome), rank(found), -found.bytes_per_request, -found.per_request, found.path)
