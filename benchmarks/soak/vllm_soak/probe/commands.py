@@ -72,7 +72,6 @@ class Commands:
             pace=_pace(request.get("max_pause_ms")),
             retained=request.get("retained") is True,
             contents=request.get("contents") is True,
-            contents=request.get("contents") is True,
         )
         process = role()
         return {**found, "populations": [{"process": process, **row} for row in found["populations"]]}
