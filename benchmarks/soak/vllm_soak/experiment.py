@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import count
 
 from vllm_soak.engines.arm import ArmRunner
 from vllm_soak.plan import FEWEST_ROUNDS, Plan
@@ -30,6 +31,8 @@ MOST_WARM_UP_ROUNDS = 10
 MOST_WATCHED = 20
 # Pairs of blocks that tell what a patch costs: enough for an interval of one or two per cent.
 COST_PAIRS = 120
+# Rounds of a soak that lasts for a given time: enough for a slope, few enough that settling costs nothing.
+LASTING_ROUNDS = 24
 PATCHED = "patched"
 
 
@@ -74,6 +77,7 @@ class Experiment:
         self.arms = list(arms)
         self.progress = progress
         self.budget = Budget(plan, time.monotonic(), plan.seconds)
+        self.size = plan.num_prompts
 
     def run(self, *, interleaved: bool) -> None:
         """Soak all arms, together or one after the other.
@@ -97,6 +101,7 @@ class Experiment:
         together(group, ArmRunner.wait_ready)
         self.budget = Budget(self.plan, time.monotonic(), seconds)
         first = self.warm_up(group)
+        together(group, ArmRunner.settled)
         self.measure(group, first)
         for arm in group:
             if self.plan.ab and arm.name == PATCHED and self.plan.driver != "serve":
@@ -116,14 +121,23 @@ class Experiment:
         return index
 
     def measure(self, group: list[ArmRunner], first: int) -> None:
-        """Run measured rounds until the answer is clear or the budget is spent."""
-        for done in range(self.plan.max_rounds):
+        """Run measured rounds until the answer is clear or the budget is spent; to its end where time is given."""
+        if self.plan.lasting and self.size == self.plan.num_prompts:
+            self.size = self.lasting_size(group)
+        for done in count() if self.plan.lasting else range(self.plan.max_rounds):
             if not self.budget.allows(group):
                 self.progress.note("the budget of requests or time is spent")
                 return
-            if done >= self.plan.rounds and self.clear(group):
+            if not self.plan.lasting and done >= self.plan.rounds and self.clear(group):
                 return
             self.round(group, first + done, MEASURED, f"measured round {done + 1}")
+
+    def lasting_size(self, group: list[ArmRunner]) -> int:
+        """Requests of a measured round so that the time left holds a good number of them, at the warm-up's pace."""
+        last = [self.recorded(arm).rounds[-1] for arm in group]
+        pace = min(one.requests / max(one.seconds, 1e-3) for one in last) / len(group)
+        left = self.budget.seconds - (time.monotonic() - self.budget.started)
+        return max(self.plan.num_prompts, int(pace * left / LASTING_ROUNDS))
 
     def clear(self, group: list[ArmRunner]) -> bool:
         """Whether the verdict of every arm of the group is other than inconclusive."""
@@ -141,11 +155,12 @@ class Experiment:
     def round(self, group: list[ArmRunner], index: int, phase: str, title: str) -> None:
         """Offer every arm the same work, then settle, sample and walk each."""
         self.progress.phase(title)
-        count = BLOCKS if len(group) > 1 else 1
-        for block, size in enumerate(split(self.plan.num_prompts, count)):
+        blocks = BLOCKS if len(group) > 1 else 1
+        work = self.size if phase == MEASURED else self.plan.num_prompts
+        for block, size in enumerate(split(work, blocks)):
             leading = group if (index + block) % 2 == 0 else group[::-1]
             for arm in leading:
-                arm.load(size, lambda done: self.advance(group, done))
+                arm.load(size, lambda done: self.advance(group, done, work))
         self.progress.phase(f"{title}: settling, sampling, walking the heap")
         together(group, lambda arm: arm.finish_round(index, phase))
         self.share_names()
@@ -167,9 +182,9 @@ class Experiment:
                 if path not in found:
                     self.progress.note(f"{arm.name}: --watch {path} was not found")
 
-    def advance(self, group: list[ArmRunner], done: int) -> None:
+    def advance(self, group: list[ArmRunner], done: int, work: int) -> None:
         """Show how much of the round's work is done over all arms."""
-        self.progress.advance(sum(arm.loaded for arm in group) + done, self.plan.num_prompts * len(group))
+        self.progress.advance(sum(arm.loaded for arm in group) + done, work * len(group))
 
 
 def together(group: list[ArmRunner], action: Callable[[ArmRunner], None]) -> None:

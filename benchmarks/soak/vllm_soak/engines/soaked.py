@@ -4,12 +4,32 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from vllm_soak.engines.silence import OnSilence
 from vllm_soak.engines.target import OnEvent, Progress
 from vllm_soak.errors import EngineError
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A server's processes.
+
+    Args:
+        root: Pid of the topmost.
+        url: Where the server listens.
+        roles: Pids by role.
+        sockets: Sockets of the probes, by pid.
+        log: What it prints, or None.
+    """
+
+    root: int
+    url: str
+    roles: dict[str, int]
+    sockets: dict[int, Path]
+    log: Path | None
 
 
 class Soaked(Protocol):
@@ -36,6 +56,10 @@ class Soaked(Protocol):
 
     def probe_sockets(self) -> list[Path]:
         """Sockets of the probes of its processes."""
+        ...
+
+    def tree(self) -> Tree | None:
+        """Its processes for those who watch them from outside; None for a single host process."""
         ...
 
     def death(self) -> EngineError | None:

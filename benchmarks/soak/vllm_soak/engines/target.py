@@ -91,6 +91,9 @@ class TargetProcess:
         """Sockets of the probes of the engine's processes: the host is its only one."""
         return [self.probe_folder / f"{self.pid}.sock"]
 
+    def tree(self) -> None:
+        """A host is a single process: its probe says all that there is."""
+
     @property
     def work_folder(self) -> Path:
         """Working folder of the process: empty, for Python may look for modules there first.

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from vllm_soak.engines.ending import EngineDiedError, EngineRefusedError, EngineStalledError
-from vllm_soak.engines.serve.followed import Followed, Member, find_members
+from vllm_soak.engines.serve.followed import Followed, find_members
 from vllm_soak.engines.serve.server import FOLLOW_SECONDS, LOOK_SECONDS, Say, ServerProcess
 from vllm_soak.engines.silence import OnSilence
+from vllm_soak.engines.soaked import Tree
 from vllm_soak.engines.target import OnEvent, Progress, TargetProcess
 from vllm_soak.errors import EngineError, UsageError
 from vllm_soak.probe.client import NOT_LOADED
@@ -54,8 +55,9 @@ class ServeTarget:
         self._stopped = False
 
     def launch(self) -> None:
-        """Start the server."""
+        """Start the server and, idle, the load process: from the calling thread, which must live as long as it."""
         self.server.launch()
+        self.load.launch()
 
     def request(
         self,
@@ -81,9 +83,14 @@ class ServeTarget:
         """Sockets of the server's processes that carry the probe."""
         return [one.socket for one in self.followed.members]
 
-    def members(self) -> list[Member]:
+    def tree(self) -> Tree:
         """The server's processes that carry the probe."""
-        return self.followed.members
+        members = self.followed.members
+        roles = {one.role: one.process.pid for one in members}
+        root = roles.get("APIServer") or self.server.guardian_pid
+        return Tree(
+            root, self.server.health.url, roles, {one.process.pid: one.socket for one in members}, self.server.log
+        )
 
     def death(self) -> EngineError | None:
         """How the server, or the first of its processes to go, ended."""
@@ -102,11 +109,10 @@ class ServeTarget:
         self.followed.members = find_members(self.sockets.glob("*.sock"))
         if not self.followed.members:
             raise not_armed(self.sockets)
-        self.load.launch()
-        order = {"url": self.server.health.url, **arguments}
+        served = self.server.health.model()
+        order = {"url": self.server.health.url, "max_model_len": served.get("max_model_len"), **arguments}
         ready = self._by_load(lambda: self.load.request("start", **order))
         python = next((one.python for one in self.followed.members), "")
-        served = self.server.health.model()
         return {
             **self.facts,
             "version": self.server.health.version() or self.facts.get("version", ""),
