@@ -62,6 +62,13 @@ class Part:
         """Path of the endpoint."""
         return ENDPOINTS[self.endpoint]
 
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest prompt with its answer, without what a chat template adds."""
+        prefix = 0 if self.workload == UNIQUE else self.prefix_len
+        turns = self.turns if self.workload == GROWING_CHAT else 1
+        return prefix + turns * (self.input_len + self.output_len)
+
 
 _DEFAULT = Part()
 _TYPES: dict[str, tuple[type, ...]] = {
