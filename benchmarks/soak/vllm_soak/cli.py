@@ -138,6 +138,7 @@ def locate(
     interval: float = 10.0,
     max_rounds: int = 15,
     max_pause_ms: float = 5.0,
+    show_contents: bool = False,
 ) -> int:
     """Watch a running Python process that carries the probe, and name what grows in it.
 
@@ -148,11 +149,12 @@ def locate(
         interval: Seconds of a window.
         max_rounds: Windows at most, when it is not clear after `rounds`.
         max_pause_ms: Longest time that a census may stop the process at once; 0 for no limit.
+        show_contents: Show numbers and the beginning of texts in what grew; otherwise types and sizes only.
     """
-    from vllm_soak.locate.attach import Windows
     from vllm_soak.locate.attach import locate as watch
+    from vllm_soak.locate.windows import Windows
 
-    return watch(pid, socket, Windows(rounds, interval, max_rounds, max_pause_ms), console)
+    return watch(pid, socket, Windows(rounds, interval, max_rounds, max_pause_ms, show_contents), console)
 
 
 @env_app.command

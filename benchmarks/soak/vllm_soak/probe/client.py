@@ -62,15 +62,23 @@ class ProbeClient:
         """`values` and `lengths` as in `store.record.Sample`."""
         return self._ask(self._slow, command="sample", settle=settle, watch=watch or [])
 
-    def census(self, *, baseline: bool = False, max_pause_ms: float = 0.0, aside: bool = False) -> dict[str, Any]:
+    def glance(self) -> dict[str, Any]:
+        """`values` of a sample of the process as it runs, and `named`: lengths of what censuses named, by path."""
+        return self._ask(self._slow, command="sample", named=True)
+
+    def census(
+        self, *, baseline: bool = False, max_pause_ms: float = 0.0, aside: bool = False, contents: bool = False
+    ) -> dict[str, Any]:
         """`objects`, `containers`, `seconds`, `walker`, `partial`, `populations`.
 
         Args:
             baseline: Forget what was seen before.
             max_pause_ms: Longest time that the walk may stop the process at once; 0 for a walk in one piece.
             aside: Leave nothing behind, so that the next census compares as if this one had not been.
+            contents: Show numbers and the beginning of texts among the samples of new entries.
         """
-        return self._ask(self._slow, command="census", baseline=baseline, max_pause_ms=max_pause_ms, aside=aside)
+        wanted = {"baseline": baseline, "max_pause_ms": max_pause_ms, "aside": aside, "contents": contents}
+        return self._ask(self._slow, command="census", **wanted)
 
     def collector(self) -> dict[str, Any]:
         """How the garbage collector is set and what it has done, as in `docs/contracts.md` under `gc`."""

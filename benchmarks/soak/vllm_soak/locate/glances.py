@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lengths of what was named, read more often than the heap is walked.
+
+A census of a busy process takes seconds, and a handful of windows says little where the machine is shared: the work
+that a CPU second does differs from one to the next. Between two censuses the lengths of all containers that are
+known by then are read with the processor time, at the same moment. Each reading is a round of its own here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from vllm_soak.store.record import MEASURED, WARM_UP, Arm, Population, Round
+
+
+class Glance(NamedTuple):
+    """One reading.
+
+    Args:
+        ticks: Hundredths of a second of processor time since the reading before.
+        passed: Hundredths of a second by the clock since then.
+        lengths: Containers that have been named, by path.
+    """
+
+    ticks: int
+    passed: int
+    lengths: dict[str, int]
+
+
+def closely(arm: Arm, glances: list[Glance], *, busy: bool) -> Arm:
+    """The same process with a round for each reading: containers only, as the last census described them.
+
+    Args:
+        arm: What was seen window by window; its last round is one of these readings.
+        glances: All readings, the first at the end of warm-up.
+        busy: Whether work is counted by processor time, or by the clock.
+    """
+    last = {row.path: row for row in arm.populations if row.round == arm.rounds[-1].index}
+    found = Arm(arm.name)
+    total = 0
+    for index, glance in enumerate(glances):
+        work = max(1, glance.ticks if busy else glance.passed)
+        total += work
+        phase = MEASURED if index else WARM_UP
+        found.rounds.append(Round(arm.name, index, phase, work, total, glance.passed / 100))
+        found.samples.append(replace(arm.samples[-1], round=index, requests=total))
+        found.censuses.append(replace(arm.censuses[-1], round=index, requests=total))
+        found.populations.extend(_rows(last, glance, index, total))
+    return found
+
+
+def _rows(last: dict[str, Population], glance: Glance, index: int, total: int) -> list[Population]:
+    return [
+        replace(row, round=index, requests=total, length=glance.lengths[path], grown=None)
+        for path, row in last.items()
+        if path in glance.lengths
+    ]
