@@ -92,34 +92,7 @@ int index_reserve(Index *index, size_t entries, const Column *keys) {
     return 0;
 }
 
-int index_widen(Index *index, size_t entries) {
-    Column fresh;
-    int wider = widen(index, entries, &fresh);
-    if (wider <= 0) {
-        return wider;
-    }
-    column_free(&index->old); /* it was emptied long ago: a growth takes many more steps than there are slots */
-    index->old = index->slots;
-    index->moved = 0;
-    index->slots = fresh;
-    index->mask = fresh.used - 1;
-    return 0;
-}
-
-void index_move(Index *index, const Column *keys, size_t slots) {
-    for (; slots > 0 && index->moved < index->old.used; slots--, index->moved++) {
-        uint32_t entry = AT(index->old, uint32_t, index->moved);
-        if (entry != 0) {
-            put(&index->slots, AT(*keys, uint64_t, entry - 1), entry);
-        }
-    }
-    if (index->old.base != NULL && index->moved == index->old.used) {
-        column_free(&index->old);
-    }
-}
-
 void index_free(Index *index) {
     column_free(&index->slots);
-    column_free(&index->old);
-    index->mask = index->moved = 0;
+    index->mask = 0;
 }

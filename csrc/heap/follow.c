@@ -125,9 +125,13 @@ static void by_parts(Walk *walk, const Kind *kind, PyObject *object) {
 /* 0, or -1 when there is no memory; `walk->resuming` says whether the object is to be followed further. */
 int follow(Walk *walk, uint32_t at) {
     PyObject *object = (PyObject *)(uintptr_t)AT(walk->address, uint64_t, at);
-    const Kind *there = &AT(walk->kinds.kinds, Kind, AT(walk->type, uint32_t, at) & KIND_MASK);
+    uint32_t flags = AT(walk->type, uint32_t, at);
+    Kind *there = &AT(walk->kinds.kinds, Kind, flags & KIND_MASK);
     walk->current = at;
     if (!walk->resuming) {
+        if (there->sizer != NULL && flags & FOLLOW) {
+            walk_measure(walk, there, object, at);
+        }
         begin(walk, there, object);
     }
     if (walk->head < 0) {

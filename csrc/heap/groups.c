@@ -74,7 +74,7 @@ int groups_child(Groups *groups, const Kinds *kinds, uint32_t parent, uint32_t k
     if (AT(groups->groups, Group, parent).parent == UNROOTED_GROUP) {
         parent = UNROOTED_GROUP; /* which of them is met first is chance: they are grouped by type alone */
     }
-    size_t place = (parent * 31 + kind * 7919u) % 4096;
+    size_t place = (parent * 31 + kind * 7919u) % GROUPS_RECENT;
     if (groups->recent[place].parent == parent && groups->recent[place].kind == kind && parent != 0) {
         *found = groups->recent[place].child;
         return 0;
@@ -88,10 +88,9 @@ int groups_child(Groups *groups, const Kinds *kinds, uint32_t parent, uint32_t k
     return 0;
 }
 
-void groups_count(Groups *groups, uint32_t group, uint32_t member, size_t bytes) {
+void groups_count(Groups *groups, uint32_t group, uint32_t member) {
     Group *one = &AT(groups->groups, Group, group);
     one->count++;
-    one->bytes += bytes;
     one->first = one->first == NOBODY ? member : one->first;
     one->newest = member;
 }

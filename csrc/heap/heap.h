@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define NOBODY UINT32_MAX
-#define BATCH 128u
+#define BATCH 1024u
 
 /* A growing array of one width in a mapping of its own. */
 typedef struct {
@@ -37,8 +37,6 @@ size_t column_bytes(const Column *column);
 typedef struct {
     Column slots;
     size_t mask;
-    Column old; /* the slots before the last growth, while their entries are being placed anew bit by bit */
-    size_t moved;
 } Index;
 
 static inline uint64_t mix(uint64_t number) {
@@ -52,26 +50,72 @@ static inline uint64_t mix(uint64_t number) {
 static inline uint64_t spread(uint64_t number) { return mix(number >> 10) + (number >> 4 & 63); }
 
 int index_reserve(Index *index, size_t entries, const Column *keys); /* keys: uint64_t per position */
-int index_widen(Index *index, size_t entries); /* like index_reserve(), but the old entries are left to index_move() */
-void index_move(Index *index, const Column *keys, size_t slots);
 void index_free(Index *index);
+
+/* One bit for each 16 bytes of memory, in chunks of 4 MiB of addresses. */
+#define CHUNK_SHIFT 22
+#define CHUNK_WORDS 4096u
+#define CHUNK_NUMBER 24 /* bits of a chunk's number + 1, below its address */
+
+typedef struct {
+    Column bits;   /* uint64_t */
+    Column chunks; /* uint64_t: open addressing, at most half full */
+    uint32_t known;
+} Seen;
+
+int seen_new_chunk(Seen *seen, uint64_t chunk, uint32_t *number);
+void seen_free(Seen *seen);
+
+/* The word that holds an object's bit; -1 when there is no memory. */
+static inline int64_t seen_word(Seen *seen, const void *object) {
+    uint64_t address = (uint64_t)(uintptr_t)object, chunk = address >> CHUNK_SHIFT;
+    uint32_t number = 0;
+    size_t mask = seen->chunks.used - 1; /* without a table, no slot is looked at */
+    size_t slot = (size_t)(chunk * UINT64_C(0x9E3779B97F4A7C15) >> 32) & mask;
+    for (; seen->chunks.used > 0; slot = (slot + 1) & mask) {
+        uint64_t entry = AT(seen->chunks, uint64_t, slot);
+        if (entry >> CHUNK_NUMBER == chunk) {
+            number = (uint32_t)(entry & ((1u << CHUNK_NUMBER) - 1)) - 1;
+            return (int64_t)number * CHUNK_WORDS + (int64_t)(address >> 10 & (CHUNK_WORDS - 1));
+        }
+        if (entry == 0) {
+            break;
+        }
+    }
+    return seen_new_chunk(seen, chunk, &number) < 0 ? -1 : (int64_t)number * CHUNK_WORDS + (int64_t)(address >> 10 & (CHUNK_WORDS - 1));
+}
+
+static inline int seen_is(const Seen *seen, int64_t word, const void *object) {
+    return (int)(AT(seen->bits, uint64_t, word) >> ((uintptr_t)object >> 4 & 63) & 1);
+}
+
+/* 1 when it had not been met. */
+static inline int seen_mark(Seen *seen, int64_t word, const void *object) {
+    uint64_t *bits = &AT(seen->bits, uint64_t, word), bit = UINT64_C(1) << ((uintptr_t)object >> 4 & 63);
+    int fresh = (*bits & bit) == 0;
+    *bits |= bit;
+    return fresh;
+}
 
 /* How the objects of one type are treated. */
 typedef struct {
     PyTypeObject *type; /* strong */
     traverseproc traverse;
     PyObject *sizer; /* borrowed from the rules: `__sizeof__` of a type that we trust, or NULL */
+    PyCFunction measure; /* the function behind it, once one was asked for */
     uint64_t name;   /* hash of its name and size: the same in every walk */
     Py_ssize_t basic;
     Py_ssize_t item;
     uint32_t header;
     uint8_t base; /* 1 + place among the container types, or 0 */
     uint8_t follow;
+    uint8_t linked; /* the collector knows its objects, or all but static types */
     uint8_t late;
     uint8_t plain; /* a builtin container: its type says nothing of what it is for */
     uint8_t is_type;
     uint8_t is_long;
     uint8_t shape;        /* how its size is told: see shallow_size() */
+    uint8_t spread;       /* its instances' attributes lie in front of them, in a block of their own */
     uint8_t entries;      /* how it can be read in parts: see follow.c */
     getiterfunc iterate;  /* of its base type */
 } Kind;
@@ -104,7 +148,7 @@ enum { WHOLE, MAP, LIST_LIKE, TUPLE_LIKE, ITERATED };
 void kinds_shapes(void); /* to be called once: checks what is known of lists and strings */
 void kinds_free(Kinds *kinds);
 Py_ssize_t text_length(PyObject *text);
-size_t shallow_size(const Kind *kind, PyObject *object);
+size_t shallow_size(Kind *kind, PyObject *object);
 size_t container_length(const Kind *kind, PyObject *object);
 PyObject *read_descriptor(PyObject *descriptor, PyObject *object);
 
@@ -119,6 +163,8 @@ typedef struct {
     uint32_t newest;
 } Group;
 
+#define GROUPS_RECENT 16384u
+
 typedef struct {
     Column groups; /* Group */
     Column keys;   /* uint64_t */
@@ -127,12 +173,12 @@ typedef struct {
         uint32_t parent;
         uint32_t kind;
         uint32_t child;
-    } recent[4096];
+    } recent[GROUPS_RECENT];
 } Groups;
 
 int groups_root(Groups *groups, uint64_t key, uint32_t kind, uint32_t *found);
 int groups_child(Groups *groups, const Kinds *kinds, uint32_t parent, uint32_t kind, uint32_t *found);
-void groups_count(Groups *groups, uint32_t group, uint32_t member, size_t bytes);
+void groups_count(Groups *groups, uint32_t group, uint32_t member);
 void groups_free(Groups *groups);
 
 #define OWN_GROUP 0u      /* what only the census reaches */
@@ -143,12 +189,14 @@ void groups_free(Groups *groups);
 #define FOLLOW 0x80000000u /* to be followed, in its turn */
 #define LATE 0x40000000u   /* its turn is with the late ones */
 #define HELD 0x20000000u   /* the walk has a reference to it */
+#define LINKED 0x10000000u /* the collector's links are in front of it */
 
 typedef enum { ROOTS, STATICS, OWN, RINGS, DONE } Stage;
 
 typedef struct {
     PyObject *child;
     uint32_t parent;
+    uint32_t word; /* of its bit */
 } Found;
 
 typedef struct {
@@ -161,7 +209,8 @@ typedef struct {
     Column type;    /* uint32_t: kind and flags */
     Column size;    /* uint32_t, 4 GiB - 1 at most */
     Column group;   /* uint32_t */
-    Index index;
+    Seen seen;
+    Index index;     /* of addresses, when references are recorded */
     Column position; /* uint32_t, of each container */
     Column length;   /* uint64_t, of each container */
     Column late;     /* uint32_t */
@@ -184,6 +233,7 @@ typedef struct {
     int registries;
     int hiding;
     int recording;
+    size_t hidden_count; /* objects at the start of the table that are the caller's own */
     uint32_t recorded; /* the object whose references are being recorded */
     int busy;
     const char *failure;
@@ -202,7 +252,7 @@ typedef struct {
     Found batch[BATCH];
     size_t batched;
     size_t expected; /* objects of the walk before this one, or 0 */
-    size_t values;   /* references to numbers and short texts, which are passed over */
+    size_t values;   /* numbers and short texts, which are passed over */
     /* rings of the collector */
     char *heads[4];
     int ring;
@@ -210,7 +260,7 @@ typedef struct {
     PyObject *ring_at; /* strong in a sliced walk */
     size_t frozen_seen;
     size_t unrooted;
-    size_t reused;
+    size_t ring_next; /* the object whose neighbour is looked at next, in a whole walk */
     size_t changed;
 } Walk;
 
@@ -220,7 +270,8 @@ int64_t now_ns(void);
 int is_value(PyObject *object); /* a number, a short text, None: too many and too plain to be listed */
 int walk_room(Walk *walk);                                       /* for one more batch everywhere */
 int walk_discover(Walk *walk, PyObject *object, uint32_t parent, uint32_t group, int late);
-int walk_lookup(Walk *walk, PyObject *object, uint32_t *found);  /* 1 when it is known */
+int walk_meet(Walk *walk, PyObject *object); /* 1 when it had not been met; -1 failed */
+void walk_measure(Walk *walk, Kind *kind, PyObject *object, uint32_t at);
 int walk_flush(Walk *walk);
 int walk_advance(Walk *walk); /* 1 done, 0 the slice is over, -1 failed */
 int walk_push(Walk *walk, PyObject *child, uint32_t parent);

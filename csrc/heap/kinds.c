@@ -108,6 +108,7 @@ static void describe(Kind *kind, const Rules *rules, PyTypeObject *type) {
     kind->base = (uint8_t)derived(type, rules->containers);
     kind->late = kind->base == 0 && derived(type, rules->late) != 0;
     kind->follow = (flags & HAS_GC) != 0 && kind->traverse != NULL;
+    kind->linked = kind->follow && (PyType_GetSlot(type, Py_tp_is_gc) == NULL || (flags & Py_TPFLAGS_TYPE_SUBCLASS));
     kind->plain = (uint8_t)is_one_of(type, rules->plain);
     kind->is_type = (flags & Py_TPFLAGS_TYPE_SUBCLASS) != 0;
     kind->is_long = (flags & Py_TPFLAGS_LONG_SUBCLASS) != 0;
@@ -117,6 +118,7 @@ static void describe(Kind *kind, const Rules *rules, PyTypeObject *type) {
     kind->basic = read_size(rules->basic, type);
     kind->item = flags & COUNTED ? read_size(rules->item, type) : 0;
     kind->name = name_hash(rules, type) ^ (uint64_t)kind->basic;
+    kind->spread = python_version >= 0x030B0000 && python_version < 0x030C0000 && (flags & MANAGED) != 0;
     kind->header = (flags & HAS_GC ? PRE_HEADER : 0) + (in_front() && flags & MANAGED ? PRE_HEADER : 0);
 }
 
@@ -255,20 +257,38 @@ static uint8_t shape_of(PyTypeObject *type) {
     return type == &PyList_Type && known_list ? LIST : type == &PyUnicode_Type && known_string ? STRING : BY_FIELDS;
 }
 
-size_t shallow_size(const Kind *kind, PyObject *object) {
+/* The C function of a method without arguments, so that no call has to be set up for each object. */
+static void find_measure(Kind *kind, PyObject *object) {
+    PyObject *bound = read_descriptor(kind->sizer, object);
+    if (bound != NULL && PyCFunction_CheckExact(bound) && PyCFunction_GetFlags(bound) == METH_NOARGS) {
+        kind->measure = PyCFunction_GetFunction(bound);
+    }
+    Py_XDECREF(bound);
+    PyErr_Clear();
+}
+
+static size_t asked_size(Kind *kind, PyObject *object) {
+    if (kind->measure == NULL) {
+        find_measure(kind, object);
+    }
+    PyObject *number = kind->measure != NULL ? kind->measure(object, NULL)
+                                             : PyObject_CallFunctionObjArgs(kind->sizer, object, NULL);
+    size_t size = number == NULL ? 0 : PyLong_AsSize_t(number);
+    Py_XDECREF(number);
+    if (number == NULL || PyErr_Occurred()) {
+        PyErr_Clear();
+        size = (size_t)kind->basic;
+    }
+    return size;
+}
+
+size_t shallow_size(Kind *kind, PyObject *object) {
     size_t quick = quick_size(kind, object);
     if (quick != 0) {
         return quick + kind->header;
     }
     if (kind->sizer != NULL) {
-        PyObject *number = PyObject_CallFunctionObjArgs(kind->sizer, object, NULL);
-        size_t size = number == NULL ? 0 : PyLong_AsSize_t(number);
-        Py_XDECREF(number);
-        if (PyErr_Occurred()) {
-            PyErr_Clear();
-            size = (size_t)kind->basic;
-        }
-        return size + kind->header;
+        return asked_size(kind, object) + kind->header;
     }
     size_t more = kind->item > 0 ? (size_t)kind->item * items(kind, object) : 0;
     return (size_t)kind->basic + more + kind->header;

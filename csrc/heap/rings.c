@@ -30,6 +30,7 @@ typedef struct {
 } Rings;
 
 #define PERMANENT 0 /* place among the heads */
+#define AHEAD 16
 
 static Links *links_of(PyObject *object) { return (Links *)(void *)((char *)object - sizeof(Links)); }
 
@@ -100,27 +101,47 @@ static int enter(Walk *walk, Links *links) {
     return walk_push(walk, object_of(links), NOBODY);
 }
 
-/* A whole walk reads a ring from both ends at once: each link is a cache miss, and two of them take as long as one. */
-static int ring_at_once(Walk *walk) {
-    Links *head = (Links *)(void *)walk->heads[walk->ring];
-    Links *front = next_of(head), *back = previous_of(head);
-    while (front != head) {
-        if (enter(walk, front) < 0) {
-            return -1;
-        }
-        if (front == back) {
-            break;
-        }
-        if (enter(walk, back) < 0) {
-            return -1;
-        }
-        if (next_of(front) == back) {
-            break;
-        }
-        front = next_of(front);
-        back = previous_of(back);
+/* What follows an object in its ring, if it is an object that has not been met. */
+static int enter_next(Walk *walk, Links *links) {
+    Links *next = next_of(links);
+    if (next == NULL) {
+        return 0; /* the collector does not track it */
     }
-    walk->ring++;
+    int64_t word = seen_word(&walk->seen, object_of(next));
+    if (word < 0 || seen_is(&walk->seen, word, object_of(next)) || is_head(walk, next)) {
+        return word < 0 ? -1 : 0;
+    }
+    return walk_push(walk, object_of(next), NOBODY);
+}
+
+static int enter_heads(Walk *walk) {
+    for (; walk->ring < 4; walk->ring++) {
+        if (enter_next(walk, (Links *)(void *)walk->heads[walk->ring]) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Whatever was not met stands behind an object that was, or first in its ring. So the rings need not be followed link
+ * by link, each a wait for memory: the known objects are looked at in the order of the table, and fetched ahead. */
+static int ring_by_neighbours(Walk *walk) {
+    size_t count = walk->address.used;
+    if (enter_heads(walk) < 0) {
+        return -1;
+    }
+    if (walk->ring_next == count) {
+        return walk_flush(walk) < 0 ? -1 : walk->address.used > count;
+    }
+    for (; walk->ring_next < count; walk->ring_next++) {
+        if (walk->ring_next + AHEAD < count) {
+            __builtin_prefetch(links_of((PyObject *)(uintptr_t)AT(walk->address, uint64_t, walk->ring_next + AHEAD)));
+        }
+        if (AT(walk->type, uint32_t, walk->ring_next) & LINKED &&
+            enter_next(walk, links_of((PyObject *)(uintptr_t)AT(walk->address, uint64_t, walk->ring_next))) < 0) {
+            return -1;
+        }
+    }
     return walk_flush(walk) < 0 ? -1 : 1;
 }
 
@@ -145,9 +166,8 @@ static int ring_by_batch(Walk *walk) {
 
 /* 1: there may be more; 0: all rings are done; -1: no memory. */
 int rings_step(Walk *walk) {
-    int last = walk->sliced ? PERMANENT : 3;
-    if (!walk->rings_known || walk->ring > last) {
+    if (!walk->rings_known || (walk->sliced && walk->ring > PERMANENT)) {
         return 0;
     }
-    return walk->sliced ? ring_by_batch(walk) : ring_at_once(walk);
+    return walk->sliced ? ring_by_batch(walk) : ring_by_neighbours(walk);
 }

@@ -3,16 +3,18 @@
  * Breadth first: the tables, the queue, and the order of the stages.
  *
  * Functions, types, modules and weak references are late: followed when all else has been, so that plain
- * attributes name what they reach. The queue is the table itself. References are looked up in batches, since
- * each is a cache miss or two: the whole batch is fetched ahead.
+ * attributes name what they reach. The queue is the table itself. A walk waits for memory more than for anything
+ * else, so references are looked up in batches, and what comes next is fetched ahead: first the bits that tell
+ * whether an object is known, then the objects that are not; of those to be followed first the object, then what
+ * it points to.
  */
 #include "heap.h"
 
 #include <time.h>
 
-#define AHEAD 8
-/* Slots of an index that has grown which are emptied in one step. */
-#define MOVED 1024
+/* Objects of the queue that are fetched, and whose insides are fetched, before their turn. */
+#define AHEAD 24
+#define NEAR 8
 #define SHORT_TEXT 512
 
 int64_t now_ns(void) {
@@ -34,39 +36,43 @@ static int fail(Walk *walk, const char *why) {
     return -1;
 }
 
+static int room_for_edges(Walk *walk) {
+    return column_reserve(&walk->edges, BATCH) < 0 || column_reserve(&walk->edge_start, BATCH) < 0 ||
+           column_reserve(&walk->edge_end, BATCH) < 0 ||
+           index_reserve(&walk->index, walk->address.used + BATCH, &walk->address) < 0;
+}
+
 int walk_room(Walk *walk) {
     Column *columns[] = {&walk->address, &walk->parent,   &walk->type,   &walk->size, &walk->group,
                          &walk->late,    &walk->position, &walk->length, &walk->statics};
-    size_t more = walk->address.used == 0 && walk->expected > BATCH ? walk->expected + walk->expected / 16 : BATCH;
+    size_t all = walk->expected + walk->expected / 16;
     if (walk->address.used + BATCH > KIND_MASK) {
         return fail(walk, "more objects than a walk can number");
     }
     for (size_t at = 0; at < sizeof columns / sizeof *columns; at++) {
-        if (column_reserve(columns[at], BATCH) < 0) {
+        size_t more = columns[at]->base == NULL && at < 5 && all > BATCH ? all : BATCH;
+        if (column_reserve(columns[at], more) < 0) {
             return fail(walk, "no memory for the walk's tables");
         }
     }
-    if (walk->recording &&
-        (column_reserve(&walk->edges, BATCH) < 0 || column_reserve(&walk->edge_start, BATCH) < 0 ||
-         column_reserve(&walk->edge_end, BATCH) < 0)) {
+    if (walk->recording && room_for_edges(walk)) {
         return fail(walk, "no memory for the walk's edges");
     }
-    if (index_widen(&walk->index, walk->address.used + more) < 0) {
-        return fail(walk, "no memory for the walk's index");
-    }
-    if (walk->index.old.base != NULL) {
-        index_move(&walk->index, &walk->address, MOVED);
-    }
     return 0;
+}
+
+int walk_meet(Walk *walk, PyObject *object) {
+    int64_t word = seen_word(&walk->seen, object);
+    return word < 0 ? fail(walk, "no memory for the walk's bits") : seen_mark(&walk->seen, word, object);
 }
 
 static size_t slot_of(const Walk *walk, PyObject *object) {
     return spread((uint64_t)(uintptr_t)object) & walk->index.mask;
 }
 
-static int look_up(const Walk *walk, const Column *slots, PyObject *object, uint32_t *found) {
-    size_t mask = slots->used - 1, slot = spread((uint64_t)(uintptr_t)object) & mask;
-    for (uint32_t entry; (entry = AT(*slots, uint32_t, slot)) != 0; slot = (slot + 1) & mask) {
+static int look_up(const Walk *walk, PyObject *object, uint32_t *found) {
+    size_t slot = slot_of(walk, object);
+    for (uint32_t entry; (entry = AT(walk->index.slots, uint32_t, slot)) != 0; slot = (slot + 1) & walk->index.mask) {
         if (AT(walk->address, uint64_t, entry - 1) == (uint64_t)(uintptr_t)object) {
             *found = entry - 1;
             return 1;
@@ -75,18 +81,12 @@ static int look_up(const Walk *walk, const Column *slots, PyObject *object, uint
     return 0;
 }
 
-int walk_lookup(Walk *walk, PyObject *object, uint32_t *found) {
-    return look_up(walk, &walk->index.slots, object, found) ||
-           (walk->index.old.base != NULL && look_up(walk, &walk->index.old, object, found));
-}
-
 static void enter(Walk *walk, PyObject *object, uint32_t at) {
     size_t slot = slot_of(walk, object);
     while (AT(walk->index.slots, uint32_t, slot) != 0) {
         slot = (slot + 1) & walk->index.mask;
     }
     AT(walk->index.slots, uint32_t, slot) = at + 1;
-    AT(walk->address, uint64_t, at) = (uint64_t)(uintptr_t)object;
 }
 
 static int is_static_type(const Kind *kind, PyObject *object) {
@@ -99,8 +99,9 @@ static uint32_t queue(Walk *walk, const Kind *kind, PyObject *object, uint32_t a
         AT(walk->statics, uint32_t, walk->statics.used++) = at;
         return 0;
     }
+    uint32_t linked = kind->linked ? LINKED : 0;
     if (!kind->follow || walk->hiding) {
-        return 0;
+        return linked;
     }
     if (late || kind->late) {
         AT(walk->late, uint32_t, walk->late.used++) = at;
@@ -109,17 +110,26 @@ static uint32_t queue(Walk *walk, const Kind *kind, PyObject *object, uint32_t a
     if (walk->sliced) {
         Py_IncRef(object);
     }
-    return FOLLOW | (late ? LATE : 0) | (walk->sliced ? HELD : 0);
+    return linked | FOLLOW | (late ? LATE : 0) | (walk->sliced ? HELD : 0);
 }
 
-static void measure(Walk *walk, const Kind *kind, PyObject *object, uint32_t at, uint32_t group) {
+void walk_measure(Walk *walk, Kind *kind, PyObject *object, uint32_t at) {
     size_t bytes = shallow_size(kind, object);
     AT(walk->size, uint32_t, at) = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
-    AT(walk->group, uint32_t, at) = group;
-    groups_count(&walk->groups, group, at, bytes);
-    if (kind->base != 0 && group != OWN_GROUP) {
-        AT(walk->position, uint32_t, walk->position.used++) = at;
-        AT(walk->length, uint64_t, walk->length.used++) = container_length(kind, object);
+    AT(walk->groups.groups, Group, AT(walk->group, uint32_t, at)).bytes += bytes;
+}
+
+static void append(Walk *walk, PyObject *object, uint32_t at, uint32_t parent) {
+    Column *columns[] = {&walk->address, &walk->parent, &walk->type, &walk->size, &walk->group};
+    for (size_t one = 0; one < sizeof columns / sizeof *columns; one++) {
+        columns[one]->used = at + 1;
+    }
+    AT(walk->address, uint64_t, at) = (uint64_t)(uintptr_t)object;
+    AT(walk->parent, uint32_t, at) = parent;
+    AT(walk->size, uint32_t, at) = 0;
+    if (walk->recording) {
+        walk->edge_start.used = walk->edge_end.used = at + 1;
+        enter(walk, object, at);
     }
 }
 
@@ -133,26 +143,21 @@ int walk_discover(Walk *walk, PyObject *object, uint32_t parent, uint32_t group,
     if (!rooted && groups_child(&walk->groups, &walk->kinds, group, kind_at, &group) < 0) {
         return fail(walk, "no memory for the walk's groups");
     }
-    Kind kind = AT(walk->kinds.kinds, Kind, kind_at);
-    enter(walk, object, at);
-    Column *columns[] = {&walk->address, &walk->parent, &walk->type, &walk->size, &walk->group};
-    for (size_t one = 0; one < sizeof columns / sizeof *columns; one++) {
-        columns[one]->used = at + 1;
+    Kind *kind = &AT(walk->kinds.kinds, Kind, kind_at);
+    append(walk, object, at, parent);
+    uint32_t flags = queue(walk, kind, object, at, late);
+    AT(walk->type, uint32_t, at) = kind_at | flags;
+    AT(walk->group, uint32_t, at) = group;
+    groups_count(&walk->groups, group, at);
+    if (!(flags & FOLLOW) || kind->sizer == NULL) { /* what has to be looked into waits until it is followed */
+        walk_measure(walk, kind, object, at);
     }
-    if (walk->recording) {
-        walk->edge_start.used = walk->edge_end.used = at + 1;
+    if (kind->base != 0 && group != OWN_GROUP) {
+        AT(walk->position, uint32_t, walk->position.used++) = at;
+        AT(walk->length, uint64_t, walk->length.used++) = container_length(kind, object);
     }
-    AT(walk->parent, uint32_t, at) = parent;
-    AT(walk->type, uint32_t, at) = kind_at | queue(walk, &kind, object, at, late);
-    measure(walk, &kind, object, at, group);
     walk->unrooted += parent == NOBODY && group != OWN_GROUP && !rooted;
     return 0;
-}
-
-/* An address may have been taken by another object since the walk saw it; only a sliced walk needs to ask. */
-static void compare(Walk *walk, PyObject *object, uint32_t at) {
-    const Kind *kind = &AT(walk->kinds.kinds, Kind, AT(walk->type, uint32_t, at) & KIND_MASK);
-    walk->reused += kind->type != Py_TYPE(object);
 }
 
 static void record(Walk *walk, uint32_t parent, uint32_t child) {
@@ -167,67 +172,122 @@ static void record(Walk *walk, uint32_t parent, uint32_t child) {
     AT(walk->edge_end, uint32_t, parent) = (uint32_t)walk->edges.used;
 }
 
+/* Places of the bits of all that was met. */
+static int find_words(Walk *walk, size_t count) {
+    for (size_t at = 0; at < count; at++) {
+        int64_t word = seen_word(&walk->seen, walk->batch[at].child);
+        if (word < 0) {
+            return fail(walk, "no memory for the walk's bits");
+        }
+        walk->batch[at].word = (uint32_t)word;
+        __builtin_prefetch(&AT(walk->seen.bits, uint64_t, word));
+    }
+    return 0;
+}
+
+/* What had not been met, in order, and marked as met now. */
+static size_t keep_new(Walk *walk, size_t count) {
+    size_t kept = 0;
+    for (size_t at = 0; at < count; at++) {
+        if (seen_mark(&walk->seen, walk->batch[at].word, walk->batch[at].child)) {
+            walk->batch[kept++] = walk->batch[at];
+            __builtin_prefetch(walk->batch[at].child);
+        }
+    }
+    return kept;
+}
+
+static int discover_one(Walk *walk, const Found *found) {
+    if (is_value(found->child)) {
+        walk->values++;
+        return 0;
+    }
+    uint32_t group = found->parent == NOBODY ? UNROOTED_GROUP : AT(walk->group, uint32_t, found->parent);
+    return walk_discover(walk, found->child, found->parent, group, 0);
+}
+
+/* References are recorded in their order, to what is known as well. */
+static int record_all(Walk *walk, size_t count) {
+    for (size_t at = 0; at < count; at++) {
+        const Found *found = &walk->batch[at];
+        uint32_t child = 0;
+        if (seen_mark(&walk->seen, found->word, found->child) && discover_one(walk, found) < 0) {
+            return -1;
+        }
+        if (look_up(walk, found->child, &child)) { /* a number or a short text is not there */
+            record(walk, found->parent, child);
+        }
+    }
+    return 0;
+}
+
+static int discover_all(Walk *walk, size_t count) {
+    size_t kept = keep_new(walk, count);
+    for (size_t at = 0; at < kept; at++) {
+        if (discover_one(walk, &walk->batch[at]) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 int walk_flush(Walk *walk) {
     size_t count = walk->batched;
     walk->batched = 0;
     if (count == 0) {
         return 0;
     }
-    if (walk_room(walk) < 0) {
+    if (walk_room(walk) < 0 || find_words(walk, count) < 0) {
         return -1;
     }
-    size_t kept = 0;
-    for (size_t at = 0; at < count; at++) {
-        if (!is_value(walk->batch[at].child)) {
-            walk->batch[kept++] = walk->batch[at];
-            __builtin_prefetch(&AT(walk->index.slots, uint32_t, slot_of(walk, walk->batch[at].child)));
-        }
-    }
-    walk->values += count - kept;
-    for (size_t at = 0; at < kept; at++) {
-        uint32_t entry = AT(walk->index.slots, uint32_t, slot_of(walk, walk->batch[at].child));
-        if (entry != 0) {
-            __builtin_prefetch(&AT(walk->address, uint64_t, entry - 1));
-        }
-    }
-    for (size_t at = 0; at < kept; at++) {
-        PyObject *child = walk->batch[at].child;
-        uint32_t known, parent = walk->batch[at].parent;
-        if (walk_lookup(walk, child, &known)) {
-            if (walk->sliced) {
-                compare(walk, child, known);
-            } else if (walk->recording) {
-                record(walk, parent, known);
-            }
-            continue;
-        }
-        uint32_t group = parent == NOBODY ? UNROOTED_GROUP : AT(walk->group, uint32_t, parent);
-        if (walk_discover(walk, child, parent, group, 0) < 0) {
-            return -1;
-        }
-        if (walk->recording) {
-            record(walk, parent, (uint32_t)walk->address.used - 1);
-        }
-    }
+    int failed = walk->recording ? record_all(walk, count) : discover_all(walk, count);
     walk->over = walk->ends != 0 && now_ns() >= walk->ends;
-    return 0;
+    return failed;
 }
 
 int walk_push(Walk *walk, PyObject *child, uint32_t parent) {
-    __builtin_prefetch(child);
-    walk->batch[walk->batched++] = (Found){child, parent};
+    walk->batch[walk->batched++] = (Found){child, parent, 0};
     return walk->batched == BATCH ? walk_flush(walk) : 0;
+}
+
+static void fetch(const Walk *walk, uint32_t at) {
+    __builtin_prefetch((void *)(uintptr_t)AT(walk->address, uint64_t, at));
+}
+
+/* What the object points to; it must be one that the walk holds, or in a walk in one piece any. */
+static void fetch_inside(const Walk *walk, uint32_t at) {
+    uint32_t flags = AT(walk->type, uint32_t, at);
+    if (!(flags & FOLLOW)) {
+        return;
+    }
+    const Kind *kind = &AT(walk->kinds.kinds, Kind, flags & KIND_MASK);
+    char *object = (char *)(uintptr_t)AT(walk->address, uint64_t, at);
+    if (kind->spread) {
+        __builtin_prefetch(*(void **)(void *)(object - 4 * sizeof(void *)));
+    } else if (kind->entries == MAP) {
+        __builtin_prefetch(*(void **)(void *)(object + 4 * sizeof(void *)));
+    } else if (kind->entries == LIST_LIKE) {
+        __builtin_prefetch(*(void **)(void *)(object + 3 * sizeof(void *)));
+    }
+}
+
+static uint32_t next_late(Walk *walk) {
+    if (walk->late_at + AHEAD < walk->late_end) {
+        fetch(walk, AT(walk->late, uint32_t, walk->late_at + AHEAD));
+    }
+    return AT(walk->late, uint32_t, walk->late_at++);
 }
 
 /* The next object of the queue: a level of late ones is not interrupted. */
 static int next(Walk *walk, uint32_t *at) {
     if (walk->late_at < walk->late_end) {
-        *at = AT(walk->late, uint32_t, walk->late_at++);
+        *at = next_late(walk);
         return 1;
     }
     while (walk->cursor < walk->address.used) {
         if (walk->cursor + AHEAD < walk->address.used) {
-            __builtin_prefetch((void *)(uintptr_t)AT(walk->address, uint64_t, walk->cursor + AHEAD));
+            fetch(walk, (uint32_t)walk->cursor + AHEAD);
+            fetch_inside(walk, (uint32_t)walk->cursor + NEAR);
         }
         *at = (uint32_t)walk->cursor++;
         uint32_t flags = AT(walk->type, uint32_t, *at);
@@ -240,9 +300,10 @@ static int next(Walk *walk, uint32_t *at) {
 
 static int enter_root(Walk *walk, PyObject *root) {
     PyObject *object = PyTuple_GetItem(root, 0);
-    uint32_t known, kind, group;
-    if (is_value(object) || walk_room(walk) < 0 || walk_lookup(walk, object, &known)) {
-        return walk->failure == NULL ? 0 : -1;
+    uint32_t kind, group;
+    int fresh = is_value(object) ? 0 : walk_room(walk) < 0 ? -1 : walk_meet(walk, object);
+    if (fresh <= 0) {
+        return fresh;
     }
     uint64_t key = PyLong_AsUnsignedLongLongMask(PyTuple_GetItem(root, 1));
     int late = PyObject_IsTrue(PyTuple_GetItem(root, 2));
@@ -264,16 +325,15 @@ static int enter_roots(Walk *walk) {
 
 /* What the census itself holds is followed once all else has been, so that only its own is counted as such. */
 static int enter_hidden(Walk *walk) {
-    Py_ssize_t place = (Py_ssize_t)walk->hidden_at++ - 2; /* both lists themselves come first */
-    if (place >= PyList_Size(walk->hidden)) {
+    if (walk->hidden_at == walk->hidden_count) {
         return 0;
     }
-    PyObject *object = place == -2 ? walk->hidden : place == -1 ? walk->roots : PyList_GetItem(walk->hidden, place);
-    uint32_t at;
-    if (walk_room(walk) < 0 || !walk_lookup(walk, object, &at)) {
-        return walk->failure == NULL ? 1 : -1;
-    }
+    uint32_t at = (uint32_t)walk->hidden_at++; /* the table begins with them */
+    PyObject *object = (PyObject *)(uintptr_t)AT(walk->address, uint64_t, at);
     const Kind *kind = &AT(walk->kinds.kinds, Kind, AT(walk->type, uint32_t, at) & KIND_MASK);
+    if (walk_room(walk) < 0) {
+        return -1;
+    }
     if (kind->follow && !is_static_type(kind, object)) {
         AT(walk->late, uint32_t, walk->late.used++) = at;
     }

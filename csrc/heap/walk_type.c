@@ -15,11 +15,11 @@ static PyObject *refused(Walk *walk) {
 }
 
 static int hide(Walk *walk, PyObject *object) {
-    uint32_t known;
     if (walk_room(walk) < 0) {
         return -1;
     }
-    return walk_lookup(walk, object, &known) ? 0 : walk_discover(walk, object, NOBODY, OWN_GROUP, 0);
+    int fresh = walk_meet(walk, object);
+    return fresh <= 0 ? fresh : walk_discover(walk, object, NOBODY, OWN_GROUP, 0);
 }
 
 static int enter_own(Walk *walk) {
@@ -36,6 +36,7 @@ static int enter_own(Walk *walk) {
         failed = hide(walk, PyList_GetItem(walk->hidden, at)) < 0;
     }
     walk->hiding = 0;
+    walk->hidden_count = walk->address.used;
     return failed ? -1 : 0;
 }
 
@@ -44,10 +45,11 @@ static void set_widths(Walk *walk) {
     walk->parent.width = walk->type.width = walk->size.width = walk->group.width = 4;
     walk->position.width = walk->late.width = walk->statics.width = 4;
     walk->edges.width = walk->edge_start.width = walk->edge_end.width = walk->garbage.width = 4;
+    walk->seen.bits.width = walk->seen.chunks.width = 8;
     walk->dropped.width = sizeof(PyObject *);
     walk->groups.groups.width = sizeof(Group);
     walk->kinds.kinds.width = sizeof(Kind);
-    Column *large[] = {&walk->address, &walk->parent, &walk->type, &walk->size, &walk->group, &walk->index.slots};
+    Column *large[] = {&walk->address, &walk->parent, &walk->type, &walk->size, &walk->group, &walk->seen.bits};
     for (size_t at = 0; at < sizeof large / sizeof *large; at++) {
         large[at]->small_pages = walk->sliced;
     }
@@ -107,6 +109,7 @@ static void release(Walk *walk) {
         column_free(columns[at]);
     }
     index_free(&walk->index);
+    seen_free(&walk->seen);
     groups_free(&walk->groups);
     walk->stage = DONE;
     PyObject *ring_at = walk->ring_at;
@@ -356,7 +359,7 @@ static PyObject *get_nbytes(PyObject *self, void *unused) {
     const Column *columns[] = {&walk->address,       &walk->parent,      &walk->type,
                                &walk->size,          &walk->group,       &walk->late,
                                &walk->position,      &walk->length,      &walk->statics,
-                               &walk->index.slots,   &walk->groups.keys, &walk->groups.groups,
+                               &walk->seen.bits,      &walk->groups.keys, &walk->groups.groups,
                                &walk->kinds.kinds,   &walk->dropped,     &walk->groups.index.slots,
                                &walk->kinds.addresses, &walk->edges,      &walk->edge_start,
                                &walk->edge_end};
@@ -370,9 +373,9 @@ static PyObject *get_nbytes(PyObject *self, void *unused) {
 static PyObject *get_counts(PyObject *self, void *unused) {
     (void)unused;
     const Walk *walk = (Walk *)self;
-    return Py_BuildValue("{s:i,s:n,s:n,s:n,s:n,s:n}", "rings", walk->rings_known, "frozen", (Py_ssize_t)walk->frozen_seen,
-                         "unrooted", (Py_ssize_t)walk->unrooted, "reused", (Py_ssize_t)walk->reused, "changed",
-                         (Py_ssize_t)walk->changed, "values", (Py_ssize_t)walk->values);
+    return Py_BuildValue("{s:i,s:n,s:n,s:n,s:n}", "rings", walk->rings_known, "frozen", (Py_ssize_t)walk->frozen_seen,
+                         "unrooted", (Py_ssize_t)walk->unrooted, "changed", (Py_ssize_t)walk->changed, "values",
+                         (Py_ssize_t)walk->values);
 }
 
 static PyMethodDef methods[] = {

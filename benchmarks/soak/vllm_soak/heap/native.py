@@ -119,7 +119,6 @@ class NativeWalk:
             if time.monotonic() > ends:
                 self.partial = f"the walk was stopped by its time limit after {self.objects} objects"
                 break
-        self.partial = "; ".join(filter(None, [self.partial, self._missed()]))
 
     def _advance(self) -> bool:
         done: bool = self.table.advance(self.pace.max_pause_ms)
@@ -130,12 +129,6 @@ class NativeWalk:
     def close(self) -> None:
         """Give all memory back."""
         self.table.close()
-
-    def _missed(self) -> str:
-        """What the walk could not see, in words."""
-        counts = self.table.counts
-        missed = [f"{counts['reused']} objects were replaced while the walk was paused"] if counts["reused"] else []
-        return "; ".join(missed)
 
     @property
     def rings(self) -> bool:
