@@ -8,7 +8,8 @@ own with the same warm engine (a fork of it; an engine of its own where the core
 same phases: windows of load with a reading after each while the prefix cache is filling (the decoy), pairs of blocks
 without the tool (A/A control) and with it on and off, then windows again with the cache full. Code, not a reader,
 decides whether a tool's output has the attribute path, the line that grows the list, or neither, and at which rank.
-Writes `rivals.json`, `rivals.md` and `rivals.png`.
+Writes `rivals.json`, `rivals.md` and `rivals.png`. Rows that the folder has already are kept, so that a run that was
+stopped, or was given `--seconds`, is gone on with by the same command.
 
 The engine's environment and the tools live in vllm-soak's cache (`VLLM_SOAK_CACHE`), apart from each other.
 """
@@ -19,9 +20,9 @@ import argparse
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -29,6 +30,7 @@ from typing import Any
 
 from rivals.install import ensure_tools
 from rivals.picture import draw
+from rivals.pieces import clear, earlier, missing, note_failure, raw_result
 from rivals.registry import TOOLS, adapter_class
 from rivals.row import row_of
 from rivals.table import markdown
@@ -55,6 +57,7 @@ def plan_of(arguments: argparse.Namespace, model: str) -> dict[str, Any]:
         "window": 200,
         "windows": arguments.windows,
         "block": arguments.block,
+        "beside_block": arguments.beside_block,
         "pairs": arguments.pairs,
         "naming_seconds": arguments.naming_seconds,
         "pairs_seconds": arguments.pairs_seconds,
@@ -86,27 +89,37 @@ def groups(names: list[str]) -> list[list[str]]:
     return [group for group in (inside, *([name] for name in names if name not in inside)) if group]
 
 
-def run_group(names: list[str], python: Path, packages: Path, plan: dict[str, Any], out: Path, limit: float) -> None:
-    """Let each tool of a group write what it finds, and how it failed, into a folder of its own."""
-    for name in names:
-        shutil.rmtree(out / name, ignore_errors=True)
-        (out / name).mkdir(parents=True)
+def run_group(
+    names: list[str], python: Path, packages: Path, plan: dict[str, Any], out: Path, *, limit: float, seconds: float
+) -> None:
+    """Let each tool of a group write what it finds, and how it failed, into a folder of its own.
+
+    Args:
+        names: The tools, in order.
+        python: Interpreter of the engine's environment.
+        packages: Where the tools are installed.
+        plan: What every tool's session is told.
+        out: The folder of the table.
+        limit: Seconds for one tool.
+        seconds: No tool is begun later than this.
+    """
+    clear(names, out)
     (out / "probe").mkdir(mode=0o700, exist_ok=True)
     command = [str(python), "-m", "rivals.target", "--tools", *names, "--plan", json.dumps(plan)]
-    command += ["--packages", str(packages), "--out", str(out), "--limit", str(limit)]
-    failure = follow(command, variables(names, out), out / names[0], START_SECONDS + limit * len(names))
-    for name in names:
-        if failure and not raw_result(out / name).get("finished"):
-            (out / name / "failure").write_text(failure, encoding="utf-8")
+    command += ["--packages", str(packages), "--out", str(out), "--limit", str(limit), "--seconds", str(seconds)]
+    most = START_SECONDS + min(limit * len(names), seconds + limit)
+    failure = follow(command, variables(names, out), out / f"engine-{names[0]}.log", most)
+    if failure:
+        note_failure(names, out, failure)
 
 
-def follow(command: list[str], environment: dict[str, str], folder: Path, limit: float) -> str:
+def follow(command: list[str], environment: dict[str, str], log_file: Path, limit: float) -> str:
     """Run a process to its end or its time limit; how it failed, or an empty string."""
-    with (folder / "engine.log").open("wb") as log:
+    with log_file.open("wb") as log:
         process = subprocess.Popen(
             command,
             env=environment,
-            cwd=folder,
+            cwd=log_file.parent,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -119,15 +132,6 @@ def follow(command: list[str], environment: dict[str, str], folder: Path, limit:
         finally:
             kill_tree(process)
     return f"ended with status {code}" if code else ""
-
-
-def raw_result(folder: Path) -> dict[str, Any]:
-    """What a tool's process left: one that broke or was stopped has what it wrote until then, and says so."""
-    result, failure = folder / "result.json", folder / "failure"
-    raw: dict[str, Any] = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
-    if failure.exists():
-        raw.setdefault("failures", {})["process"] = failure.read_text(encoding="utf-8")
-    return raw
 
 
 def facts(environment: EngineEnvironment, tools: Path, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -162,12 +166,20 @@ def compare(arguments: argparse.Namespace) -> None:
     packages = ensure_tools(environment, print)
     out: Path = arguments.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    plan = plan_of(arguments, resolve("tiny:llama", out / "models"))
-    found = {**facts(environment, packages, arguments), "plan": {**plan, "model": "tiny:llama"}, "rows": []}
-    for group in groups(arguments.tools):
-        print(f"{', '.join(group)}: up to {START_SECONDS + arguments.limit * len(group):.0f} s", flush=True)
-        run_group(group, environment.python, packages, plan, out, arguments.limit)
+    plan = plan_of(arguments, "tiny:llama")
+    wanted = missing(arguments.tools, out, plan, anew=arguments.anew)
+    found = {**facts(environment, packages, arguments), "plan": plan, "rows": []}
+    began = time.monotonic()
+    for group in groups(wanted):
+        left = arguments.seconds - (time.monotonic() - began)
+        if left < 0:
+            break
+        print(f"{', '.join(group)}: at most {arguments.limit:.0f} s each", flush=True)
+        told = {**plan, "model": resolve("tiny:llama", out / "models")}
+        run_group(group, environment.python, packages, told, out, limit=arguments.limit, seconds=left)
         render(out, found)
+    if left_out := missing(arguments.tools, out, plan, anew=False):
+        print(f"not begun in time: {', '.join(left_out)}; the same command goes on with them", flush=True)
 
 
 def render(out: Path, found: dict[str, Any]) -> None:
@@ -181,8 +193,8 @@ def render(out: Path, found: dict[str, Any]) -> None:
 
 
 def again(out: Path) -> None:
-    """Make the table anew from the results of an earlier run."""
-    render(out, json.loads((out / "rivals.json").read_text(encoding="utf-8")))
+    """Make the table anew from the results of earlier runs."""
+    render(out, earlier(out))
 
 
 def main() -> int:
@@ -192,11 +204,14 @@ def main() -> int:
     parser.add_argument("--tools", nargs="*", choices=list(TOOLS), default=list(TOOLS), metavar="NAME")
     parser.add_argument("--blocks", type=int, default=30_000, help="KV blocks; more make the decoy last longer")
     parser.add_argument("--windows", type=int, default=8, help="of 200 requests at most, in each naming phase")
-    parser.add_argument("--block", type=int, default=600, help="requests of a block in the paired measurement")
+    parser.add_argument("--block", type=int, default=400, help="requests of a block in the paired measurement")
+    parser.add_argument("--beside-block", type=int, default=1600, help="the same while a tool reads beside the engine")
     parser.add_argument("--pairs", type=int, default=8)
-    parser.add_argument("--naming-seconds", type=float, default=60, help="after which no window is begun")
-    parser.add_argument("--pairs-seconds", type=float, default=60, help="after which no pair is begun")
-    parser.add_argument("--limit", type=float, default=360, help="seconds for one tool in all")
+    parser.add_argument("--naming-seconds", type=float, default=30, help="after which no window is begun")
+    parser.add_argument("--pairs-seconds", type=float, default=30, help="after which no pair is begun")
+    parser.add_argument("--limit", type=float, default=240, help="seconds for one tool in all")
+    parser.add_argument("--seconds", type=float, default=3600, help="after which no tool is begun; run again to go on")
+    parser.add_argument("--anew", action="store_true", help="also run tools whose row is there from an earlier run")
     parser.add_argument("--render", action="store_true", help="only make the table anew from an earlier run in --out")
     arguments = parser.parse_args()
     try:

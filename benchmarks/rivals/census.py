@@ -12,7 +12,8 @@ from rivals.adapter import Adapter
 from rivals.evidence import Reading
 from vllm_soak.probe.client import ProbeClient
 
-PATIENCE = 300.0
+# The default of `vllm-soak locate`.
+PAUSE_MS = 5.0
 
 
 class Census(Adapter):
@@ -37,14 +38,11 @@ class Census(Adapter):
         return Reading([])
 
     def acts(self) -> dict[str, Callable[[], None]]:
-        """A census in slices, and one in a single piece."""
-        return {"beside": self._sliced, "beside-whole": self._whole}
+        """A census in slices."""
+        return {"beside": self._sliced}
 
     def _sliced(self) -> None:
-        self.client._ask(PATIENCE, command="census", max_pause_ms=5)  # noqa: SLF001 - the client has no word for it yet
-
-    def _whole(self) -> None:
-        self.client.census()
+        self.client.census(max_pause_ms=PAUSE_MS)
 
     def _record(self, requests: int, *, baseline: bool) -> None:
         process = self.client.ping()["process"]

@@ -9,12 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
-from rivals.adapter import Adapter
 from rivals.evidence import Reading
-from rivals.memray_records import leaked
+from rivals.memray_capture import Captures, leaked
 
 PATIENCE = 60.0
 # Enough for the debugger to be let in, little enough not to be the measured work.
@@ -26,28 +23,20 @@ def sleep(_requests: int) -> None:
     time.sleep(0.05)
 
 
-class MemrayAttach(Adapter):
+class MemrayAttach(Captures):
     """Attach, serve a window, detach, read."""
 
     child = True
     beside = True
-    size = 600
-
-    def __init__(self, folder: Path, pid: int | None = None) -> None:
-        super().__init__(folder, pid)
-        self.count = 0
-        self.disk = 0
 
     def start(self) -> None:
         """Attach with a new capture."""
-        self.count += 1
-        self.capture = self.folder / f"capture-{self.count}.bin"
-        self._memray("attach", "--output", str(self.capture), str(self.pid))
+        self._memray("attach", "--output", self.opened(), str(self.pid))
 
     def stop(self) -> None:
         """Detach."""
         self._memray("detach", str(self.pid))
-        self.disk = max(self.disk, self.capture.stat().st_size)
+        self.closed()
 
     on, off = start, stop
 
@@ -95,7 +84,3 @@ class MemrayAttach(Adapter):
             os.killpg(process.pid, signal.SIGKILL)  # its debugger too, which would keep the target stopped
         if process.wait():
             raise RuntimeError(f"memray {arguments[0]} failed: {log.read_text(errors='replace').strip()[-400:]}")
-
-    def facts(self) -> dict[str, Any]:
-        """The largest capture, in bytes."""
-        return {"capture_bytes": self.disk}

@@ -29,7 +29,7 @@ def draw(rows: list[dict[str, Any]], path: Path, title: str) -> Path:
     axes.set(
         xscale="log", xlabel="longest stop of the engine, CPU seconds; beside load, seconds between steps", title=title
     )
-    axes.set(ylabel="throughput with the tool on / off, by CPU time", ylim=(0, 1.3), xlim=(LEAST_STOP / 2, 30))
+    axes.set(ylabel="throughput with the tool on / off", ylim=(0, 1.3), xlim=(LEAST_STOP / 2, 30))
     axes.legend(loc="lower left")
     figure.savefig(path, dpi=120, bbox_inches="tight")
     plt.close(figure)
@@ -46,7 +46,9 @@ def stop_of(row: dict[str, Any]) -> float | None:
 def mark(axes: Any, row: dict[str, Any]) -> None:
     """One tool."""
     colour, shape = MARKS[row["full"]["named"]]
-    cpu, at = row["throughput"]["cpu"], max(stop_of(row) or 0.0, LEAST_STOP)
-    axes.vlines(at, cpu["low"], cpu["high"], color=colour, lw=1)
-    axes.plot([at], [cpu["median"]], shape, color=colour, ms=9 if row["ours"] else 6)
-    axes.annotate(row["title"], (at, cpu["median"]), rotation=25, fontsize=8, xytext=(4, 4), textcoords="offset points")
+    speed, at = row["throughput"][row["unit"]], max(stop_of(row) or 0.0, LEAST_STOP)
+    axes.vlines(at, speed["low"], speed["high"], color=colour, lw=1)
+    axes.plot([at], [speed["median"]], shape, color=colour, ms=9 if row["ours"] else 6)
+    axes.annotate(
+        row["title"], (at, speed["median"]), rotation=25, fontsize=8, xytext=(4, 4), textcoords="offset points"
+    )

@@ -33,21 +33,26 @@ def row_of(name: str, tool: Tool, raw: dict[str, Any]) -> dict[str, Any]:
         "full": naming(full),
         "filling": naming(filling),
         "control": ratios(control),
-        "separable": separable(ratios(control)),
+        "unit": unit_of(name),
+        "separable": separable(ratios(control), unit_of(name)),
         "throughput": ratios(phases.get("throughput", {})),
         "beside": ratios(beside or {}),
         "stop": raw.get("longest_stop"),
         "extra_bytes": beyond(full, control),
     }
-    if whole := phases.get("beside-whole"):
-        found["whole"] = {"throughput": ratios(whole), "gap": longest(whole, ON), "actions": whole.get("actions")}
     if beside:
         found["gap"], found["gap_control"] = longest(beside, ON), longest(beside, OFF)
         found["actions"] = beside.get("actions")
-        # What another process does for a reading does not show in this one's CPU time.
-        unit = "seconds" if adapter_class(name).child else "cpu"
-        found["reading"] = max((one[unit] for one in full.get("costs", [])), default=None)
+        found["reading"] = max((one[unit_of(name)] for one in full.get("costs", [])), default=None)
     return found
+
+
+def unit_of(name: str) -> str:
+    """What a tool's speed is told by: CPU time, which a shared machine does not disturb much.
+
+    Not of a core in a child: it polls while it waits, and what it does for a reading is not this process's time.
+    """
+    return "seconds" if adapter_class(name).child else "cpu"
 
 
 def spoken(tool: Tool, result: dict[str, Any]) -> dict[str, Any]:
@@ -79,9 +84,9 @@ def ratios(phase: dict[str, Any]) -> dict[str, Any] | None:
     return {"pairs": len(pairs)} | {unit: ratio(pairs, unit) for unit in ("cpu", "seconds")}
 
 
-def separable(control: dict[str, Any] | None) -> bool:
+def separable(control: dict[str, Any] | None, unit: str) -> bool:
     """Whether blocks without the tool repeat well enough to tell what the tool costs."""
-    return control is not None and control["cpu"]["low"] > LEAST and control["cpu"]["high"] < 1 / LEAST
+    return control is not None and control[unit]["low"] > LEAST and control[unit]["high"] < 1 / LEAST
 
 
 def ratio(pairs: list[dict[str, dict[str, float]]], unit: str) -> dict[str, float]:

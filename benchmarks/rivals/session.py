@@ -161,8 +161,9 @@ class Session:
             if watching:
                 self.adapter.stop()
 
-    def pairs(self, name: str, turn_on: Callable[[], None], turn_off: Callable[[], None]) -> None:
+    def pairs(self, name: str, turn_on: Callable[[], None], turn_off: Callable[[], None], size: int = 0) -> None:
         """Pairs of blocks with the tool on and off, each leading by turns; and the peak of memory over all of them."""
+        size = size or self.plan["block"]
         until = time.monotonic() + self.plan["pairs_seconds"]
         rows: list[dict[str, Any]] = []
         peak = Peak(self.pid)
@@ -170,18 +171,19 @@ class Session:
             if count >= FEWEST_PAIRS and time.monotonic() > until:
                 break
             pair = [
-                (kind, self.block(turn_on, turn_off) if kind == ON else self.block(idle, idle)) for kind in order(count)
+                (kind, self.block(size, turn_on, turn_off) if kind == ON else self.block(size, idle, idle))
+                for kind in order(count)
             ]
             rows.append(dict(pair))
-        found = {"pairs": rows, "requests": self.plan["block"], "extra_bytes": peak.extra()}
+        found = {"pairs": rows, "requests": size, "extra_bytes": peak.extra()}
         self.found["phases"][name] = found
 
-    def block(self, before: Callable[[], None], after: Callable[[], None]) -> dict[str, float]:
+    def block(self, size: int, before: Callable[[], None], after: Callable[[], None]) -> dict[str, float]:
         """One block of requests: seconds, CPU seconds of the engine core's process, longest time between steps."""
         self.stopped(before)
         self.engine.reset()
         began = cpu_seconds(self.pid)
-        seconds = self.load(self.plan["block"])
+        seconds = self.load(size)
         used = cpu_seconds(self.pid) - began
         longest = self.engine.longest
         self.stopped(after)
@@ -191,7 +193,7 @@ class Session:
         """Throughput and the longest step while the tool reads beside the serving engine, for tools that can."""
         for name, act in self.adapter.acts().items():
             repeated = Repeated(act)
-            self.pairs(name, repeated.begin, repeated.end)
+            self.pairs(name, repeated.begin, repeated.end, self.plan["beside_block"])
             self.found["phases"][name]["actions"] = repeated.count
             if repeated.failure:
                 raise repeated.failure

@@ -38,8 +38,8 @@ def cells(row: dict[str, Any]) -> list[str]:
         name_text(row["full"]),
         name_text(row["filling"]),
         requests_text(row["full"]),
-        ratio_text(row["throughput"]) if row["separable"] else UNKNOWN,
-        ratio_text(row["control"]),
+        ratio_text(row["throughput"], row["unit"]) if row["separable"] else UNKNOWN,
+        ratio_text(row["control"], row["unit"]),
         reading_text(row),
         stop_text(row),
         bytes_text(row["extra_bytes"]),
@@ -72,18 +72,18 @@ def requests_text(found: dict[str, Any] | None) -> str:
     return f"{found['conclusive']:,}" if found["conclusive"] else f"not in {found['requests']:,}"
 
 
-def ratio_text(found: dict[str, Any] | None) -> str:
-    """A ratio by CPU time with its interval."""
+def ratio_text(found: dict[str, Any] | None, unit: str) -> str:
+    """A ratio with its interval."""
     if found is None:
         return "-"
-    cpu = found["cpu"]
-    return f"{cpu['median']:.2f} [{cpu['low']:.2f}-{cpu['high']:.2f}]"
+    one = found[unit]
+    return f"{one['median']:.2f} [{one['low']:.2f}-{one['high']:.2f}]"
 
 
 def reading_text(row: dict[str, Any]) -> str:
     """Throughput while the tool reads; of one that works on the engine's thread, whether the engine serves at all."""
     if row["beside"]:
-        return ratio_text(row["beside"]) if row["separable"] else UNKNOWN
+        return ratio_text(row["beside"], row["unit"]) if row["separable"] else UNKNOWN
     stop = row["stop"]
     if stop is None and row["failures"]:
         return f"failed: {failure(row)}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine's process: builds one engine, and gives each tool a fork of it.
 
-    python -m rivals.target --tools NAME... --plan JSON --packages FOLDER --out FOLDER --limit SECONDS
+    python -m rivals.target --tools NAME... --plan JSON --packages FOLDER --out FOLDER --limit SECONDS --seconds SECONDS
 
 All tools begin with the same warm engine, and none sees what another one left. An engine whose core runs in a
 child process cannot be forked: its one tool runs in this process.
@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,8 @@ from typing import Any
 
 from rivals.forked import fork
 from rivals.registry import TOOLS, adapter_class
+
+BEGAN = time.monotonic()
 
 
 def main() -> None:
@@ -30,6 +33,7 @@ def main() -> None:
     parser.add_argument("--packages", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--limit", type=float, required=True)
+    parser.add_argument("--seconds", type=float, required=True, help="after which no tool is begun")
     given = parser.parse_args()
     # Last on the path: what the engine has wins over what a tool brought.
     sys.path.append(str(given.packages))
@@ -44,9 +48,12 @@ def build(given: argparse.Namespace) -> None:
 
     def serve(engine: Any) -> None:
         if adapter_class(given.tools[0]).child:
+            (given.out / given.tools[0]).mkdir(exist_ok=True)
             session(given.tools[0], engine, given)()
             return
         for name in given.tools:
+            if time.monotonic() - BEGAN > given.seconds:
+                return
             forked(name, session(name, engine, given), given)
 
     inproc.run({"model": given.plan["model"], "engine_args": given.plan["engine_args"]}, serve)
@@ -76,6 +83,7 @@ def arm(folder: Path) -> None:
 def forked(name: str, run: Callable[[], None], given: argparse.Namespace) -> None:
     """Run a session in a fork; how it failed goes beside its result."""
     folder = given.out / name
+    folder.mkdir(exist_ok=True)
     failure = fork(run, folder / "log", given.limit)
     if failure:
         (folder / "failure").write_text(failure, encoding="utf-8")
