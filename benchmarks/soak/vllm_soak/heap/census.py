@@ -21,7 +21,7 @@ from vllm_soak.heap.pace import WHOLE, Pace
 from vllm_soak.heap.path import is_ours, owner_module
 from vllm_soak.heap.populations import Populations
 from vllm_soak.heap.retained import exclusive_per_entry, recent_entries
-from vllm_soak.heap.roots import all_roots
+from vllm_soak.heap.roots import all_roots, frame_roots, module_roots
 from vllm_soak.heap.samples import samples
 from vllm_soak.heap.walker import walk_heap
 
@@ -114,7 +114,9 @@ class Census:
 
         A look at known paths, not a walk: milliseconds.
         """
-        locator, found = Locator(all_roots()), {}
+        found = {}
+        modules = {series.path.root for series in list(self._series.values()) if not series.path.place}
+        locator = Locator([*frame_roots(), *module_roots(modules)])
         for text, series in list(self._series.items()):
             with contextlib.suppress(RuntimeError):  # it is being changed
                 where = locator.by_path(series.path)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vllm_soak.heap.attributes import derives, module_dict, read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
     from types import FrameType
 
 # Where the census's own state and the probe's live: never walked, never reported.
@@ -51,9 +51,13 @@ def all_roots() -> list[Root]:
     return [*frame_roots(), *module_roots()]
 
 
-def module_roots() -> list[Root]:
-    """Namespaces of all loaded modules but our own: the engine's first, then by name."""
-    loaded = [(name, module) for name, module in list(sys.modules.items()) if type(name) is str]
+def module_roots(names: Container[str] | None = None) -> list[Root]:
+    """Namespaces of all loaded modules but our own, or of those that are named: the engine's first, then by name."""
+    loaded = [
+        (name, module)
+        for name, module in list(sys.modules.items())
+        if type(name) is str and (names is None or name in names)
+    ]
     loaded.sort(key=lambda pair: (not pair[0].startswith(("vllm", "__main__")), pair[0]))
     return [
         Root(label=name, value=module_dict(module), place="", owner=name, late=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import stat
 import sys
 import tempfile
@@ -62,12 +63,47 @@ def short_name(path: Path) -> Iterator[str]:
         os.close(folder)
 
 
+def make_private(path: Path) -> None:
+    """Let only the user reach a socket; in a folder that others may write to, a link in its place is not followed.
+
+    Raises:
+        OSError: It is no longer the socket that was made, or its mode cannot be set.
+    """
+    if not hasattr(os, "O_PATH"):
+        path.chmod(0o600)
+        return
+    found = os.open(path, os.O_PATH | os.O_NOFOLLOW)
+    try:
+        if not stat.S_ISSOCK(os.fstat(found).st_mode):
+            raise PermissionError(f"{path} was replaced while it was made")
+        Path(f"/proc/self/fd/{found}").chmod(0o600)
+    finally:
+        os.close(found)
+
+
 def remove_stale(folder: Path) -> None:
-    """Remove the sockets of processes that ended without removing theirs."""
+    """Remove the sockets of processes that ended without removing theirs.
+
+    A process that is not to be seen may live in another container that shares the folder: what answers stays.
+    """
     for path in folder.glob("*.sock"):
-        if path.stem.isdigit() and not _is_alive(int(path.stem)):
+        if path.stem.isdigit() and not _is_alive(int(path.stem)) and not is_open(path):
             with contextlib.suppress(OSError):
                 path.unlink()
+
+
+def is_open(path: Path) -> bool:
+    """Whether somebody listens behind a socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+        peer.setblocking(False)
+        try:
+            with short_name(path) as name:
+                peer.connect(name)
+        except BlockingIOError:  # more callers wait than fit
+            return True
+        except OSError:
+            return False
+    return True
 
 
 def default_folders(environment: Mapping[str, str], user: int) -> list[Path]:

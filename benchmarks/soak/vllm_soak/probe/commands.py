@@ -13,7 +13,9 @@ from vllm_soak.heap.pace import WHOLE, Pace
 from vllm_soak.patching.status import report
 from vllm_soak.probe.role import role
 from vllm_soak.sampling.collector import collector_details
+from vllm_soak.sampling.process import process
 from vllm_soak.sampling.sample import take_sample
+from vllm_soak.sampling.watch import lengths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,8 +64,9 @@ class Commands:
 
     def _sample(self, request: dict[str, Any]) -> dict[str, Any]:
         paths = [path for path in request.get("watch") or [] if isinstance(path, str)]
-        found = take_sample(settled=request.get("settle") is True, watch=paths[:_MOST_PATHS])
-        return {**found, "named": self._census.lengths()} if request.get("named") is True else found
+        if request.get("named") is True:  # both at the same moment, and nothing that takes longer
+            return {"values": process(), "lengths": lengths(paths[:_MOST_PATHS]), "named": self._census.lengths()}
+        return take_sample(settled=request.get("settle") is True, watch=paths[:_MOST_PATHS])
 
     def _take_census(self, request: dict[str, Any]) -> dict[str, Any]:
         census = self._census.aside() if request.get("aside") is True else self._census

@@ -14,7 +14,7 @@ import time
 from multiprocessing import util
 from typing import TYPE_CHECKING
 
-from vllm_soak.probe.address import probe_folder, remove_stale, short_name, socket_of
+from vllm_soak.probe.address import make_private, probe_folder, remove_stale, short_name, socket_of
 from vllm_soak.probe.commands import Commands, error
 
 if TYPE_CHECKING:
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 # A request is a command with a few paths.
 LONGEST_REQUEST = 64 * 1024
-# How long a client may keep the probe to itself between two requests, and to take an answer, in seconds.
+# How long a client may take for a request, from its first byte to its last, and to take an answer, in seconds.
 PATIENCE = 10.0
+# Requests on one connection, so that nobody keeps the probe to himself.
+MOST_REQUESTS = 100
 _CREDENTIALS = struct.Struct("3i")  # Linux's struct ucred: pid, uid, gid
 
 
@@ -41,6 +43,7 @@ class Server:
         self.path = path
         self.pid = os.getpid()
         self._listener = _listen(path)
+        self._client: socket.socket | None = None
         self._thread = threading.Thread(target=self._serve, name="vllm-soak-probe", daemon=True)
         self._commands = Commands(hidden=(self, self.__dict__, self._thread))
 
@@ -55,6 +58,8 @@ class Server:
         if os.getpid() == self.pid:
             with contextlib.suppress(OSError):
                 self.path.unlink()
+        elif self._client is not None:  # a fork's copy of a conversation that the parent has
+            self._client.close()
 
     def _serve(self) -> None:
         while self._listener.fileno() >= 0:
@@ -64,6 +69,7 @@ class Server:
     def _serve_next(self) -> bool:
         try:
             client, _ = self._listener.accept()
+            self._client = client
             with client:
                 self._converse(client)
         except Exception:  # noqa: BLE001 - a client that misbehaves is dropped, and the engine lives on
@@ -71,15 +77,17 @@ class Server:
         return True
 
     def _converse(self, client: socket.socket) -> None:
-        """Answer one client's requests until it hangs up or takes too long."""
+        """Answer one client's requests until it hangs up, takes too long or has asked enough."""
         if not is_same_user(client):
             return
-        client.settimeout(PATIENCE)
-        with client.makefile("rb") as lines:
-            while line := lines.readline(LONGEST_REQUEST + 1):
+        received = bytearray()
+        for _ in range(MOST_REQUESTS):
+            line = _next_line(client, received)
+            if line:
+                client.settimeout(PATIENCE)  # of `sendall`: for the whole answer
                 client.sendall(self._reply(line))
-                if not line.endswith(b"\n"):
-                    return
+            if not line.endswith(b"\n"):
+                return
 
     def _reply(self, line: bytes) -> bytes:
         if len(line) > LONGEST_REQUEST:
@@ -144,7 +152,7 @@ def _listen(path: Path) -> socket.socket:
             path.unlink()
         with short_name(path) as name:
             listener.bind(name)
-        path.chmod(0o600)  # before listen(): nobody can have connected yet
+        make_private(path)  # before listen(): nobody can have connected yet
         listener.listen(8)
     except OSError:
         listener.close()
@@ -152,10 +160,33 @@ def _listen(path: Path) -> socket.socket:
     return listener
 
 
+def _next_line(client: socket.socket, received: bytearray) -> bytes:
+    """A client's next line with its end; without one where it hung up, or where the line is too long.
+
+    Args:
+        client: The connection.
+        received: Bytes beyond the lines so far.
+
+    Raises:
+        TimeoutError: The line was not there in time, however steadily it came.
+    """
+    until = time.monotonic() + PATIENCE
+    while b"\n" not in received and len(received) <= LONGEST_REQUEST:
+        client.settimeout(max(0.001, until - time.monotonic()))
+        more = client.recv(LONGEST_REQUEST)
+        if not more:
+            break
+        received += more
+    end = received.find(b"\n") + 1 or len(received)
+    line = bytes(received[:end])
+    del received[:end]
+    return line[: LONGEST_REQUEST + 1]
+
+
 def _parsed(line: bytes) -> object:
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
