@@ -3,8 +3,8 @@
 
     python benchmarks/trivial_server.py [--core N] [--tokens-per-second N]
 
-Prints its port, and ends when its standard input does. It speaks as much HTTP/1.1 as `vllm_soak.load` sends: bodies with
-a length, connections kept alive. Every answer carries the usage that was asked for; streams are chunked.
+Prints its port, and ends when its standard input does. It speaks as much HTTP/1.1 as `vllm_soak.load` sends: bodies
+with a length, connections kept alive. Every answer carries the usage that was asked for; streams are chunked.
 """
 
 from __future__ import annotations

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+
+import pytest
+
+from vllm_soak.load.failure import DeadServerError
+
+OUTCOMES = ("completed", "failed", "aborted", "rejected")
+
+
+def outcomes(loaded):
+    return {name: loaded[name] for name in OUTCOMES if loaded[name]}
+
+
+def test_a_closed_loop_sends_every_request_once_and_never_more_at_a_time(serve, run_load) -> None:
+    server = serve()
+    loaded = run_load(server.url, {"input_len": 20}, requests=200, first=1000, max_concurrency=7).loaded
+    assert outcomes(loaded) == {"completed": 200}
+    assert loaded["requests"] == 200
+    assert len({tuple(call.body["prompt"]) for call in server.calls}) == len(server.calls) == 200
+    assert server.deepest <= 7
+    assert loaded["prompt_tokens"] == 200 * 7, "the server's count goes before ours"
+    assert loaded["output_tokens"] == 200
+    assert sum(loaded["latency"]["counts"]) == 200
+    assert loaded["errors"] == loaded["examples"] == {}
+
+
+def test_the_next_load_continues_where_first_says(serve, run_load) -> None:
+    server = serve()
+    for first in (0, 50):
+        run_load(server.url, {"input_len": 20}, requests=50, first=first)
+    assert len({tuple(call.body["prompt"]) for call in server.calls}) == 100
+
+
+def test_a_load_by_time_ends_and_waits_for_what_is_in_flight(serve, run_load) -> None:
+    async def slow(call):
+        await asyncio.sleep(0.2)
+        call.good()
+
+    server = serve(slow)
+    loaded = run_load(server.url, seconds=0.5, max_concurrency=4).loaded
+    assert outcomes(loaded) == {"completed": len(server.calls)}
+    assert loaded["requests"] >= 4
+    assert loaded["seconds"] >= 0.5
+
+
+def test_an_open_loop_takes_as_long_as_its_arrivals_and_says_when_it_was_held_up(serve, run_load) -> None:
+    server = serve()
+    loaded = run_load(server.url, requests=40, request_rate=100.0).loaded
+    assert loaded["seconds"] >= 0.2  # the sum of 40 seeded intervals of 10 ms
+
+    async def slow(call):
+        await asyncio.sleep(0.05)
+        call.good()
+
+    held_up = run_load(serve(slow).url, requests=40, request_rate=200.0, max_concurrency=1).loaded
+    assert held_up["delayed"] > 20
+    assert held_up["longest_delay"] > 0.1
+    assert outcomes(held_up) == {"completed": 40}
+
+
+def test_streams_give_first_and_later_tokens(serve, run_load) -> None:
+    async def paced(call):
+        call.head()
+        for _ in range(5):
+            await asyncio.sleep(0.02)
+            await call.token()
+        await call.end(5)
+
+    loaded = run_load(serve(paced).url, {"stream": True, "output_len": 5}, requests=10).loaded
+    assert outcomes(loaded) == {"completed": 10}
+    assert loaded["output_tokens"] == 50
+    assert sum(loaded["first_token"]["counts"]) == 10
+    assert sum(loaded["inter_token"]["counts"]) == 40
+    assert loaded["inter_token"]["sum"] / 40 >= 0.015
+    assert loaded["first_token"]["sum"] / 10 >= 0.015
+
+
+def test_aborts_disconnects_and_invalid_requests_meet_their_shares(serve, run_load) -> None:
+    async def strict(call):
+        length = call.body.get("max_tokens")
+        if not isinstance(length, int) or length < 0 or call.body["temperature"] < 0 or "prompt" not in call.body:
+            call.send(400, b'{"error":{}}')
+            return
+        call.head()
+        for _ in range(4):
+            await asyncio.sleep(0.02)
+            await call.token()
+        await call.end(4)
+
+    server = serve(strict)
+    part = {"stream": True, "output_len": 4, "input_len": 20, "abort": 0.1, "disconnect": 0.2, "invalid": 0.15}
+    loaded = run_load(server.url, part, requests=400, max_concurrency=32).loaded
+    assert loaded["failed"] == 0, loaded["examples"]
+    assert abs(loaded["rejected"] - 60) <= 5
+    # An abort may come later than the answer of a server that is quicker than is typical.
+    assert abs(loaded["aborted"] - 120) <= 25
+    assert sum(outcomes(loaded).values()) == loaded["requests"] == 400
+
+
+def test_a_mix_meets_its_shares_and_counts_by_part(serve, run_load) -> None:
+    server = serve()
+    parts = [
+        {"name": "ids", "share": 3, "input_len": 20},
+        {"name": "talk", "share": 1, "endpoint": "chat", "input_len": 20, "n": 2, "logprobs": 3},
+        {"name": "json", "share": 1, "structured": True, "output_len": 9},
+    ]
+    loaded = run_load(server.url, *parts, requests=500).loaded
+    done = {name: row["completed"] for name, row in loaded["parts"].items()}
+    assert sum(done.values()) == 500
+    assert all(abs(done[name] - wanted) <= 4 for name, wanted in {"ids": 300, "talk": 100, "json": 100}.items())
+    talk = [call.body for call in server.calls if call.path == "/v1/chat/completions"]
+    assert len(talk) == done["talk"]
+    assert all(body["n"] == 2 and body["top_logprobs"] == 3 and body["messages"] for body in talk)
+    schemas = [str(call.body["response_format"]) for call in server.calls if "response_format" in call.body]
+    assert len(set(schemas)) == len(schemas) == done["json"]
+
+
+def test_conversations_grow_with_the_servers_own_replies(serve, run_load) -> None:
+    async def echo(call):
+        call.good(f"reply {len(call.body['messages'])}")
+
+    server = serve(echo)
+    part = {"workload": "growing-chat", "turns": 3, "input_len": 30, "prefix_len": 10, "output_len": 4}
+    run_load(server.url, part, requests=60, max_concurrency=5)
+    assert {call.path for call in server.calls} == {"/v1/chat/completions"}
+    lengths = Counter(len(call.body["messages"]) for call in server.calls)
+    assert lengths[2] == lengths[4] == lengths[6] == 20, "system and user, then two more with each turn"
+    longest = next(call.body["messages"] for call in server.calls if len(call.body["messages"]) == 6)
+    assert [one["role"] for one in longest] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert longest[2]["content"] == "reply 2"
+
+
+async def half_stream(call):
+    call.head()
+    await call.token()
+    call.writer.write(b"0\r\n\r\n")
+
+
+async def torn_stream(call):
+    call.head()
+    await call.token()
+    call.writer.transport.abort()
+
+
+async def half_body(call):
+    call.writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{")
+    await call.writer.drain()
+    call.writer.close()
+
+
+async def reset(call):
+    call.reset()
+
+
+async def hang_up(call):
+    call.writer.close()
+
+
+async def error_event(call):
+    call.head()
+    await call.event(b'{"error": {"message": "engine died"}}')
+    await call.end(0)
+
+
+async def broken(call):
+    call.send(500, b"EngineDeadError: it died")
+
+
+async def nonsense(call):
+    call.send(200, b"<html>")
+
+
+async def no_choices(call):
+    call.send(200, b'{"choices": []}')
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "stream", "kind", "text"),
+    [
+        (half_stream, True, "closed", "1 events without [DONE]"),
+        (torn_stream, True, "closed", ""),
+        (half_body, False, "closed", ""),
+        (hang_up, False, "closed", ""),
+        (reset, False, "reset", ""),
+        (error_event, True, "error-event", "engine died"),
+        (broken, False, "http-500", "EngineDeadError"),
+        (nonsense, False, "bad-answer", "<html>"),
+        (no_choices, False, "bad-answer", "no choices"),
+    ],
+)
+def test_failures_are_counted_by_kind(serve, run_load, behaviour, stream, kind, text) -> None:
+    """Every fourth request meets the failure: the load goes on."""
+    server = serve()
+
+    async def sometimes(call):
+        good_answer = server_good if call.number % 4 else behaviour
+        await good_answer(call)
+
+    server_good, server.behaviour = server.behaviour, sometimes
+    part = {"stream": stream, "output_len": 2, "input_len": 20}
+    loaded = run_load(server.url, part, requests=24, max_concurrency=3).loaded
+    assert loaded["errors"] == {kind: 6}
+    assert outcomes(loaded) == {"completed": 18, "failed": 6}
+    assert text in loaded["examples"][kind]
+    assert sum(loaded["latency"]["counts"]) == 18, "a failure has no latency"
+
+
+def test_a_slow_answer_is_a_timeout(serve, run_load) -> None:
+    async def sometimes(call):
+        if call.number == 1:
+            await asyncio.sleep(30)
+        call.good()
+
+    loaded = run_load(serve(sometimes).url, requests=4, max_concurrency=1, start={"timeout": 0.5}).loaded
+    assert loaded["errors"] == {"timeout": 1}
+    assert loaded["completed"] == 3
+
+
+def test_an_invalid_request_that_is_accepted_is_a_failure(serve, run_load) -> None:
+    loaded = run_load(serve().url, {"invalid": 0.5}, requests=20).loaded
+    assert set(loaded["errors"]) == {"accepted-invalid"}
+    assert abs(loaded["failed"] - 10) <= 2
+    assert loaded["completed"] + loaded["failed"] == 20
+
+
+def test_a_server_that_dies_ends_the_load_with_what_was_done(serve, run_load) -> None:
+    server = serve()
+
+    async def die(call):
+        if call.number < 50:
+            call.good()
+        elif call.number == 50:
+            server._server.close()
+            call.reset()
+        else:
+            call.reset()
+
+    server.behaviour = die
+    began = time.monotonic()
+    with pytest.raises(DeadServerError, match=r"refused every connection for \d+ s .*: see at the end of the") as told:
+        run_load(server.url, requests=100_000, max_concurrency=4, start={"give_up": 1.0})
+    assert time.monotonic() - began < 30, "a dead server is never waited for"
+    assert told.value.loaded["completed"] == 50
+    assert 3 <= told.value.loaded["failed"] < 200, "nor stormed"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "message"),
+    [
+        (broken, r"HTTP status 500 for .*EngineDeadError: it died\): see the server's log"),
+        (nonsense, r"no completion for .*: check that the address is that of an OpenAI-compatible server"),
+    ],
+)
+def test_a_server_that_only_fails_is_named_with_its_answer(serve, run_load, behaviour, message) -> None:
+    with pytest.raises(DeadServerError, match=message):
+        run_load(serve(behaviour).url, seconds=60, start={"give_up": 0.5})
+
+
+def test_a_server_that_sends_nothing_is_hung(serve, run_load) -> None:
+    async def never(_call):
+        await asyncio.sleep(60)
+
+    with pytest.raises(DeadServerError, match=r"sent nothing for \d s while 3 requests waited: .* worker that hangs"):
+        run_load(serve(never).url, requests=10, max_concurrency=3, start={"stall": 1.0})
+
+
+def test_a_few_failures_beside_a_long_answer_are_borne(serve, run_load) -> None:
+    """Nothing has been answered well yet, but a request from before the failures is still at work."""
+
+    async def one_long(call):
+        if call.number == 0:
+            await asyncio.sleep(1.5)
+            call.good()
+        elif call.number < 8:
+            call.send(503, b"")
+        else:
+            call.good()
+
+    loaded = run_load(serve(one_long).url, requests=10, max_concurrency=2, start={"give_up": 0.2}).loaded
+    assert loaded["errors"] == {"http-503": 7}
+    assert loaded["completed"] == 3
+
+
+def test_seconds_add_up_to_the_whole(serve, run_load) -> None:
+    async def slow(call):
+        await asyncio.sleep(0.05)
+        await serve_good(call)
+
+    server = serve()
+    serve_good, server.behaviour = server.behaviour, slow
+    ran = run_load(server.url, {}, {"name": "s", "stream": True, "output_len": 3}, seconds=2.3, max_concurrency=5)
+    seconds = [one for one in ran.events if one["event"] == "second"]
+    assert 2 <= len(seconds) <= 4
+    for name in ("completed", "prompt_tokens", "output_tokens"):
+        assert sum(one[name] for one in seconds) == ran.loaded[name]
+    assert sum(one["sent"] for one in seconds) == ran.loaded["requests"]
+    assert all(one["latency"]["p50"] <= one["latency"]["p99"] <= one["latency"]["max"] for one in seconds)
+    assert all(one["in_flight"] <= 5 and one["cpu"] >= 0 and one["lag"] >= 0 for one in seconds)
+    progress = [one["done"] for one in ran.events if one["event"] == "progress"]
+    assert len(progress) >= 5
+    assert progress == sorted(progress)
