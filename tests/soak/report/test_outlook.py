@@ -25,7 +25,7 @@ def test_no_growth_says_how_small_a_leak_would_have_shown():
 
 def test_a_run_that_did_not_look_at_the_machine_says_what_a_day_adds():
     text = sentence(Forecast("run", 123.9, 118.4, 129.3, 400.0, detectable=5.5))
-    assert text.startswith("grows by 124 B (118 B to 129 B) a request: 4.0 GiB a day at 400 requests/s; how much")
+    assert text == ("grows by 124 B (118 B to 129 B) a request: 4.0 GiB a day at 400 requests/s")
 
 
 def test_growth_told_by_containers_is_the_least_of_it():
@@ -56,5 +56,5 @@ def test_both_arms_of_a_run(ab_run, ab_verdict):
         Point("unpatched", 60.0, HOST, 0, 4800, {"mem_available": 20 * GIB, "mem_total": 24 * GIB})
     )
     leaks, clean = outlook(ab_run, ab_verdict)
-    assert leaks.startswith("unpatched: reaches the machine's memory (24.0 GiB) in 5 days at 40")
+    assert leaks.startswith("unpatched: reaches the machine's memory (24.0 GiB) in 5 days at ")
     assert clean == "patched: no sign of growth; smallest leak that this run would have seen: 5.5 B a request"

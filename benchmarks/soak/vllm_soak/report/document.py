@@ -12,6 +12,8 @@ from vllm_soak.report.evidence import blind_spots, contained, evidence, patch_li
 from vllm_soak.report.ladder import Ladder, draw_ladder
 from vllm_soak.report.measure import culprits, leaks
 from vllm_soak.report.number import plural
+from vllm_soak.report.observed import process_lines, step_lines
+from vllm_soak.report.outlook import outlook
 from vllm_soak.report.printable import printable
 from vllm_soak.report.table import Table, build_table
 from vllm_soak.verdict.judge import LEAKS
@@ -126,6 +128,9 @@ def sections(run: RunData, verdict: RunVerdict) -> list[Section]:
     """The lists of a report, in order."""
     return [
         Section("Also found", [*cut_ladders(verdict), *unnamed(verdict)]),
+        Section("Forecast", outlook(run, verdict)),
+        Section("Steps and captures", step_lines(run)),
+        Section("Processes that died or restarted", process_lines(run)),
         Section("Grew, but is not a leak", contained(verdict)),
         Section("Patches", patch_lines(run)),
         Section("What this rests on", evidence(run, verdict)),

@@ -16,11 +16,13 @@ from vllm_soak import __version__
 from vllm_soak.report.advice import advise
 from vllm_soak.report.latency import QUANTILES, quantile
 from vllm_soak.report.measure import arm_verdict, culprits, length_curve
+from vllm_soak.report.outlook import sentence
 from vllm_soak.report.table import build_table
+from vllm_soak.verdict.forecast import forecast
 
 if TYPE_CHECKING:
     from vllm_soak.store.record import Arm, Round, RunData
-    from vllm_soak.verdict.outcome import ProcessVerdict, RunVerdict
+    from vllm_soak.verdict.outcome import ArmVerdict, ProcessVerdict, RunVerdict
 
 SCHEMA = "vllm-soak/report/1"
 
@@ -71,7 +73,17 @@ def arm_report(arm: Arm, verdict: RunVerdict) -> dict[str, Any]:
         "samples": [without_arm(asdict(one)) for one in arm.samples],
         "censuses": [without_arm(asdict(one)) for one in arm.censuses],
         "lengths": lengths(arm, verdict, judged.processes if judged else []),
+        "forecast": forecast_report(arm, judged),
+        "level_steps": [without_arm(asdict(one)) for one in arm.level_steps],
+        "captures": [without_arm(asdict(one)) for one in arm.captures],
+        "process_events": [without_arm(asdict(one)) for one in arm.process_events],
     }
+
+
+def forecast_report(arm: Arm, judged: ArmVerdict | None) -> dict[str, Any] | None:
+    """The forecast of an arm with its sentence; None where nothing was measured."""
+    found = forecast(arm, judged) if judged else None
+    return {**without_arm(asdict(found)), "text": sentence(found)} if found else None
 
 
 def lengths(arm: Arm, verdict: RunVerdict, processes: list[ProcessVerdict]) -> list[dict[str, Any]]:

@@ -47,7 +47,7 @@ def certain(one: Forecast) -> str:
     at = f"at {speed(one.rate)} requests/s"
     if one.hours is None or one.room is None:
         daily = size((one.per_request or 0.0) * one.rate * SECONDS_A_DAY)
-        return f"{grows}: {daily} a day {at}; how much memory is left was not looked at"
+        return f"{grows}: {daily} a day {at}"
     return f"reaches {limit(one.room)} in {when(one)} {at}; {grows}, and {size(one.room.left)} were left"
 
 

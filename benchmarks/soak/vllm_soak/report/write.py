@@ -81,14 +81,16 @@ class Shelf:
 
 def draw_all(run: RunData, verdict: RunVerdict, shelf: Shelf) -> tuple[list[Path], list[tuple[str, str]]]:
     """Draw the plots: PNG files, and SVG with captions for the page."""
-    from vllm_soak.report import plots
+    from vllm_soak.report import plots, timeline
 
-    files, inline = [], []
-    for plot in plots.plan_plots(run, verdict):
-        figure = plots.draw(plot)
-        if shelf.put(f"plots/{plot.name}.png", plots.as_png(figure)):
+    files: list[Path] = []
+    inline: list[tuple[str, str]] = []
+    drawn = [(one.name, one.caption, plots.draw(one)) for one in plots.plan_plots(run, verdict)]
+    drawn += [(one.name, one.caption, timeline.draw(one)) for one in timeline.plan_timelines(run)]
+    for name, caption, figure in drawn:
+        if shelf.put(f"plots/{name}.png", plots.as_png(figure)):
             files.append(shelf.files[-1])
-        inline.append((plots.as_svg(figure, plot.name), plot.caption))
+        inline.append((plots.as_svg(figure, name), caption))
     return files, inline
 
 
