@@ -157,6 +157,39 @@ def locate(
     return watch(pid, socket, Windows(rounds, interval, max_rounds, max_pause_ms, show_contents), console)
 
 
+@app.command
+def attach(
+    *,
+    url: str,
+    pid: int | None = None,
+    rounds: int = 5,
+    max_rounds: int = 15,
+    interval: float = 60.0,
+    duration: str | None = None,
+    max_pause_ms: float = 5.0,
+    result_dir: Path = Path("vllm-soak-runs"),
+    run_dir: Path | None = None,
+) -> int:
+    """Watch a server that somebody else runs and loads: memory, steps in latency, and a verdict by windows of time.
+
+    Args:
+        url: The server's address, for example http://127.0.0.1:8000; only it is asked, and nothing is sent elsewhere.
+        pid: The server's process, when who listens there cannot be found out.
+        rounds: Windows that are compared.
+        max_rounds: Windows at most, when it is not clear after `rounds`.
+        interval: Seconds of a window.
+        duration: Watch for so long, whatever is clear by then, for example 12h.
+        max_pause_ms: Longest time that a census may stop a process at once, where the probe is armed; 0 for no limit.
+        result_dir: Folder that run folders are created in.
+        run_dir: The run folder itself; it must not hold a run yet.
+    """
+    from vllm_soak.attach import Windows
+    from vllm_soak.attach import attach as watch_server
+
+    windows = Windows(url, pid, rounds, max_rounds, interval, duration, max_pause_ms)
+    return ended(watch_server(windows, result_dir, run_dir, console))
+
+
 @env_app.command
 def create(engine: str, *, driver: Driver = "inproc") -> int:
     """Make the environment of an engine release.

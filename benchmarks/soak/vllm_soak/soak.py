@@ -147,9 +147,19 @@ def new_run_folder(plan: Plan, release: Release) -> Path:
         UsageError: It cannot be created.
     """
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    folder = plan.run_dir or plan.result_dir / f"{stamp}-{release.name}-{release.version}-{plan.driver}"
+    wanted = plan.result_dir / f"{stamp}-{release.name}-{release.version}-{plan.driver}"
+    return make_run_folder(plan.run_dir, wanted)
+
+
+def make_run_folder(given: Path | None, wanted: Path) -> Path:
+    """Create the folder that was given, else a new one like `wanted`.
+
+    Raises:
+        UsageError: It cannot be created.
+    """
+    folder = given or wanted
     try:
-        if plan.run_dir is not None:
+        if given is not None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         else:
             folder = new_folder(folder)

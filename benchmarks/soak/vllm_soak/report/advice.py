@@ -19,6 +19,17 @@ if TYPE_CHECKING:
     from vllm_soak.verdict.outcome import RunVerdict
 
 NOT_REPEATED = {"run_dir", "result_dir", "server_args"}
+ATTACH = "attach"
+# Its flags, with what holds when they are left out.
+ATTACH_FLAGS: dict[str, object] = {
+    "url": None,
+    "pid": None,
+    "rounds": 5,
+    "max_rounds": 15,
+    "interval": 60.0,
+    "duration": None,
+    "max_pause_ms": 5.0,
+}
 CUT_SHORT = {"running", "interrupted"}
 TREATED = {"applied", "not-needed"}
 
@@ -32,7 +43,9 @@ class Advice:
 
 
 def command(plan: dict[str, Any], **changes: object) -> str:
-    """The `vllm-soak run` command of a plan with some flags changed; defaults are left out."""
+    """The command of a plan with some flags changed; defaults are left out."""
+    if plan.get("driver") == ATTACH:
+        return attach_command({**plan, **changes})
     standard = Plan().as_json()
     wanted = {**{name: plan.get(name, value) for name, value in standard.items()}, **changes}
     words = ["vllm-soak", "run"]
@@ -41,6 +54,13 @@ def command(plan: dict[str, Any], **changes: object) -> str:
             words += flag_words(name, value)
     given = wanted.get("server_args") or ()
     return printable(shlex.join([*words, *(["--", *given] if given else [])]))
+
+
+def attach_command(plan: dict[str, Any]) -> str:
+    """The command that watches a server of somebody else again."""
+    changed = {name: plan.get(name) for name, usual in ATTACH_FLAGS.items() if plan.get(name) != usual}
+    words = [word for name, value in changed.items() for word in flag_words(name, value)]
+    return printable(shlex.join(["vllm-soak", ATTACH, *words]))
 
 
 def flag_words(name: str, value: object) -> list[str]:

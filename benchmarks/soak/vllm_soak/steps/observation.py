@@ -85,6 +85,11 @@ class Observation:
         self._keeper.flush()
         self.check()
 
+    @property
+    def server(self) -> Mapping[str, float]:
+        """The server's own counters, as they were read last; empty before that."""
+        return self._server.values if self._server is not None else {}
+
     def check(self) -> None:
         """Raise what ended the sampler or a capture: the store could not be written.
 

@@ -18,8 +18,18 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
+from typing import ClassVar
 
 from vllm_soak.probe import arm
+
+METRICS = """\
+# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{{engine="0"}} 0.0
+# TYPE vllm:num_requests_waiting gauge
+vllm:num_requests_waiting{{engine="0"}} 0.0
+# TYPE vllm:request_success counter
+vllm:request_success_total{{engine="0",finished_reason="length"}} {done}
+"""
 
 
 class Core:
@@ -55,13 +65,14 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     pipe: Connection
     turn = threading.Lock()
+    done: ClassVar[list[int]] = [0]
 
     def do_GET(self) -> None:
         answers = {
             "/health": b"",
             "/version": b'{"version": "1.2.3"}',
             "/v1/models": b'{"data": [{"id": "toy", "root": "toy-folder", "max_model_len": 2048}]}',
-            "/metrics": b'vllm:num_requests_running{engine="0"} 0.0\nvllm:num_requests_waiting{engine="0"} 0.0\n',
+            "/metrics": METRICS.format(done=self.done[0]).encode(),
         }
         self.answer(200 if self.path in answers else 404, answers.get(self.path, b"{}"))
 
@@ -75,6 +86,7 @@ class Handler(BaseHTTPRequestHandler):
             except (EOFError, OSError):
                 self.answer(500, b'{"error": {"message": "EngineCore encountered an issue"}}')
                 return
+        self.done[0] += 1
         usage = {"prompt_tokens": len(prompt), "completion_tokens": 1, "total_tokens": len(prompt) + 1}
         choice = {"index": 0, "text": text, "message": {"content": text}, "finish_reason": "length"}
         self.answer(200, json.dumps({"choices": [choice], "usage": usage}).encode())

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`vllm-soak attach`: watch a server that somebody else runs and loads, by windows of time.
+
+Nothing is put into the server. What it keeps of finished requests is judged over the requests that it says it has
+finished; where the probe is armed in it, also container by container.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from vllm_soak.engines.arm import population
+from vllm_soak.engines.attached import Attached, attach_to
+from vllm_soak.engines.resident import Least
+from vllm_soak.errors import EngineError, UsageError
+from vllm_soak.observe.role import is_engine
+from vllm_soak.observe.server_metrics import ServerMetrics
+from vllm_soak.plan import FEWEST_ROUNDS, parse_duration
+from vllm_soak.probe.client import ProbeClient
+from vllm_soak.report.progress import Progress
+from vllm_soak.soak import Finished, make_run_folder, report, still_there
+from vllm_soak.steps.observation import Observation, Subject
+from vllm_soak.store.reader import read_run
+from vllm_soak.store.record import MEASURED, WARM_UP, Census, PatchRow, Round, Sample
+from vllm_soak.store.writer import RunStore
+from vllm_soak.verdict.judge import judge
+from vllm_soak.verdict.outcome import Outcome
+
+ARM = "run"
+# Windows before those that count: in the first, a census meets every container for the first time.
+WARM_UP_WINDOWS = 2
+# So many windows in a row without a finished request, and there is nobody to wait for.
+MOST_IDLE = 10
+LOOK_SECONDS = 1.0
+METRICS_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How a server is watched.
+
+    Args:
+        url: Its address.
+        pid: Its process, or None to look for it.
+        rounds: Windows that are compared, at least.
+        max_rounds: Windows at most, when the answer is not clear after `rounds`.
+        interval: Seconds of a window.
+        duration: Watch for so long, whatever is clear by then; for example 12h.
+        max_pause_ms: Longest time that a census may stop a process at once, in milliseconds.
+    """
+
+    url: str
+    pid: int | None = None
+    rounds: int = 5
+    max_rounds: int = 15
+    interval: float = 60.0
+    duration: str | None = None
+    max_pause_ms: float = 5.0
+
+    def check(self) -> None:
+        """Refuse what cannot lead to an answer.
+
+        Raises:
+            UsageError: A value is out of range.
+        """
+        if self.rounds < FEWEST_ROUNDS:
+            raise UsageError(f"--rounds {self.rounds} is too few for a trend", f"use {FEWEST_ROUNDS} or more")
+        if self.interval < 1:
+            raise UsageError(f"--interval {self.interval:g} is too short", "use 1 second or more")
+        if not 0 <= self.max_pause_ms <= 1000:
+            raise UsageError(f"--max-pause-ms {self.max_pause_ms:g} is no pause", "use 0 (no limit) to 1000")
+        if self.duration is not None:
+            parse_duration(self.duration)
+
+    @property
+    def seconds(self) -> float:
+        """Time to watch; infinite when the answer decides."""
+        return parse_duration(self.duration) if self.duration else math.inf
+
+
+def attach(windows: Windows, result_dir: Path, run_dir: Path | None, console: Console) -> Finished:
+    """Watch a server and report.
+
+    Raises:
+        UsageError: The server cannot be found, or a value is out of range.
+        StoreError: The run folder cannot be written.
+    """
+    windows.check()
+    server = attach_to(windows.url, windows.pid)
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    folder = make_run_folder(run_dir, result_dir / f"{stamp}-attach-{server.health.port}")
+    plan = {"driver": "attach", **asdict(windows), "result_dir": str(result_dir)}
+    with Progress(console) as progress, RunStore.create(folder, plan) as store, still_there(store.file):
+        store.set_status(watch(Watcher(server, windows, store, folder, progress)))
+    with still_there(store.file):
+        return report(folder, console)
+
+
+def watch(watcher: Watcher) -> str:
+    """Watch to the end; return how it ended: `finished`, `interrupted` or `failed`."""
+    try:
+        watcher.run()
+    except KeyboardInterrupt:
+        watcher.store.add_event("", "warning", "interrupted by the user")
+        return "interrupted"
+    except EngineError as failure:
+        watcher.store.fail_arm(ARM, str(failure))
+        watcher.progress.note(str(failure))
+        return "failed"
+    finally:
+        watcher.observation.stop()
+    return "finished"
+
+
+class Watcher:
+    """Watches one server window by window.
+
+    Args:
+        server: The server.
+        windows: How it is watched.
+        store: Where rows go.
+        folder: The run folder.
+        progress: Shows what is going on.
+    """
+
+    def __init__(self, server: Attached, windows: Windows, store: RunStore, folder: Path, progress: Progress) -> None:
+        self.server = server
+        self.windows = windows
+        self.store = store
+        self.folder = folder
+        self.progress = progress
+        store.add_arm(ARM, self._facts())
+        subject = Subject(
+            root=server.pid,
+            arm=ARM,
+            metrics=server.health.url,
+            probe=server.socket,
+            requests=self._told,
+            note=progress.note,
+            driven=False,
+        )
+        self.observation = Observation(store, folder, subject)
+        self.began = time.monotonic()
+        self._metrics = ServerMetrics(server.health.url, timeout=METRICS_SECONDS)
+        self._first = self._metrics.read().get("requests")
+        self._total = 0
+        self._walked: set[int] = set()
+
+    def run(self) -> None:
+        """Look at the server window by window until the answer is clear or the time is over.
+
+        Raises:
+            EngineError: The server ended.
+        """
+        self.observation.start()
+        self._report_probes()
+        self._window(0, WARM_UP, 0.0)
+        index = idle = 0
+        while not self._is_over(index):
+            title = (
+                f"window {index - WARM_UP_WINDOWS + 1}" if index >= WARM_UP_WINDOWS else f"warm-up window {index + 1}"
+            )
+            self.progress.phase(title)
+            if self._window(index + 1, MEASURED if index >= WARM_UP_WINDOWS else WARM_UP, self.windows.interval):
+                index, idle = index + 1, 0
+                continue
+            idle += 1
+            self.progress.note("no request was finished in that window: it does not count")
+            if idle >= MOST_IDLE:
+                self.store.add_event(ARM, "warning", f"nobody sent a request for {idle} windows")
+                return
+
+    def _is_over(self, done: int) -> bool:
+        """Whether enough was seen: by the clock where a time was given, else when the answer is clear."""
+        measured = done - WARM_UP_WINDOWS
+        if self.windows.duration is not None:
+            return time.monotonic() - self.began >= self.windows.seconds
+        if measured < self.windows.rounds:
+            return False
+        return measured >= self.windows.max_rounds or judge(read_run(self.folder)).outcome is not Outcome.INCONCLUSIVE
+
+    def _window(self, index: int, phase: str, seconds: float) -> bool:
+        """Wait for a window, then record it; return whether any request was finished in it."""
+        began, least = time.monotonic(), Least()
+        self._wait(seconds, least)
+        total = self._counted()
+        done, took = total - self._total, time.monotonic() - began
+        if seconds and done <= 0:
+            return False
+        self._total = total
+        self.store.add_round(Round(ARM, index, phase, done, total, took))
+        for process, pid in self._processes().items():
+            self._record(process, pid, index, phase, least)
+        return True
+
+    def _processes(self) -> dict[str, int]:
+        """Pids by role of the engine's own processes and of others that carry the probe; of all where none is known."""
+        living = self.observation.sampler.processes
+        return {name: pid for name, pid in living.items() if is_engine(name) or self.server.socket(pid)} or living
+
+    def _wait(self, seconds: float, least: Least) -> None:
+        until = time.monotonic() + seconds
+        while True:
+            if not self.server.lives():
+                raise EngineError(f"the server's process {self.server.pid} ended", "see the server's own log for why")
+            self.observation.check()
+            least.look(list(self.observation.sampler.processes.values()))
+            left = until - time.monotonic()
+            if left <= 0 and least.by_pid:
+                return
+            self.progress.advance(seconds - max(left, 0.0), seconds)
+            time.sleep(min(LOOK_SECONDS, max(left, 0.1)))
+
+    def _record(self, process: str, pid: int, index: int, phase: str, least: Least) -> None:
+        """Keep what is known of one process at the end of a window."""
+        values = {"in_use": least.by_pid[pid]} if pid in least.by_pid else {}
+        elapsed = time.monotonic() - self.began
+        self.store.add_sample(Sample(ARM, process, pid, phase, index, self._total, elapsed, values))
+        socket = self.server.socket(pid)
+        if socket is None:
+            return
+        probe = ProbeClient(socket)
+        answer = probe.census(baseline=pid not in self._walked, max_pause_ms=self.windows.max_pause_ms)
+        self._walked.add(pid)
+        # Lengths are read at the end of a walk, and the load goes on meanwhile.
+        where: dict[str, Any] = {"arm": ARM, "process": process, "round": index, "requests": self._counted()}
+        counts = {key: answer[key] for key in ("objects", "containers", "seconds", "walker", "partial")}
+        rows = [population(row, where) for row in answer["populations"]]
+        self.store.add_census(Census(**where, **counts), rows)
+
+    def _report_probes(self) -> None:
+        """Say which processes carry the probe, and keep what became of the patches in them."""
+        self._wait(0.0, Least())
+        armed = [name for name, pid in self._processes().items() if self._ask_patches(name, pid)]
+        if armed:
+            self.progress.note(f"the probe answers in {', '.join(armed)}")
+            return
+        text = "no probe is armed in the server (VLLM_SOAK_PROBE=1 in its environment): bytes only, no containers"
+        self.store.add_event(ARM, "warning", text)
+        self.progress.note(text)
+
+    def _ask_patches(self, name: str, pid: int) -> bool:
+        socket = self.server.socket(pid)
+        if socket is None:
+            return False
+        rows = ProbeClient(socket).patches()
+        self.store.add_patches([PatchRow(arm=ARM, **{**row, "process": name}) for row in rows])
+        return True
+
+    def _counted(self) -> int:
+        """Requests that the server has finished since the start, as of now; seconds where it does not count them."""
+        if self._first is None:
+            return round(time.monotonic() - self.began)
+        told = self._metrics.read().get("requests")
+        return self._total if told is None else max(self._total, round(told - self._first))
+
+    def _told(self) -> int:
+        """Likewise as the sampler has read it last: for the axis of its points."""
+        told = self.observation.server.get("requests")
+        return round(told - self._first) if told is not None and self._first is not None else self._total
+
+    def _facts(self) -> dict[str, Any]:
+        health = self.server.health
+        served = health.model()
+        return {
+            "name": "vllm",
+            "version": health.version(),
+            "driver": "attach",
+            "model": served.get("root") or served.get("id") or "",
+            "pid": self.server.pid,
+            "url": health.url,
+        }

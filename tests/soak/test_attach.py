@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`vllm-soak attach` against toy servers that are loaded by somebody else."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from vllm_soak.engines.attached import attach_to, health_of, listener
+from vllm_soak.engines.resident import Least, in_use
+from vllm_soak.engines.serve.health import Health
+from vllm_soak.engines.serve.port import LOOPBACK, free_port
+from vllm_soak.errors import UsageError
+from vllm_soak.store.reader import read_run
+
+TOY = Path(__file__).parent / "engines" / "serve" / "toy_server.py"
+FAST = ("--interval", "2")
+
+
+class Loaded:
+    """A toy server and a thread that asks it for one answer after the other."""
+
+    def __init__(self, probe: str, *arguments: str) -> None:
+        self.port = free_port()
+        environment = {**os.environ, "VLLM_SOAK_PROBE": probe}
+        self.process = subprocess.Popen([sys.executable, str(TOY), str(self.port), *arguments], env=environment)
+        self.url = f"http://{LOOPBACK}:{self.port}"
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+        health = Health(LOOPBACK, self.port)
+        while not health.is_up():
+            assert self.process.poll() is None
+            time.sleep(0.05)
+        self._thread.start()
+
+    def _ask(self) -> None:
+        connection = http.client.HTTPConnection(LOOPBACK, self.port)
+        body = json.dumps({"prompt": [1] * 220, "max_tokens": 1})
+        try:
+            while not self._over.is_set():
+                connection.request("POST", "/v1/completions", body, {"Content-Type": "application/json"})
+                connection.getresponse().read()
+                self._over.wait(0.003)
+        except (OSError, http.client.HTTPException):
+            pass  # the server was ended by the test
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        self._over.set()
+        self._thread.join()
+        for child in psutil.Process(self.process.pid).children(recursive=True) if self.process.poll() is None else []:
+            child.kill()
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> Iterator[Any]:
+    made: list[Loaded] = []
+
+    def make(*arguments: str, armed: bool = True) -> Loaded:
+        folder = tmp_path / "sockets"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        made.append(Loaded(str(folder) if armed else "0", *arguments))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_a_leak_is_named_where_the_probe_is_armed(loaded: Any, command: Any, read_report: Any, tmp_path: Path) -> None:
+    done = command("attach", "--url", loaded("--leak").url, *FAST, "--run-dir", tmp_path / "run")
+    assert done.returncode == 1, done.stdout + done.stderr
+    processes = read_report(tmp_path / "run")["arms"][0]["processes"]
+    leaks = [one for process in processes for one in process["suspects"] if one["outcome"] == "leak"]
+    assert [one["path"] for one in leaks] == ["engine_core.ids"]
+    assert leaks[0]["per_request"] == pytest.approx(13.0, rel=0.02), "220 // 16"
+
+
+def test_without_the_probe_bytes_are_judged(loaded: Any, command: Any, tmp_path: Path) -> None:
+    server = loaded(armed=False)
+    done = command(
+        "attach", "--url", server.url, "--rounds", "3", "--max-rounds", "3", *FAST, "--run-dir", tmp_path / "r"
+    )
+    assert "no probe is armed" in done.stdout
+    run = read_run(tmp_path / "r")
+    assert run.status == "finished"
+    assert run.arms[0].censuses == []
+    assert [one.requests > 0 for one in run.arms[0].rounds[1:]] == [True] * 5
+    assert all(one.values["in_use"] > 1 << 20 for one in run.arms[0].samples)
+    assert server.process.poll() is None, "it was not touched"
+
+
+def test_a_server_that_ends_is_said_so(loaded: Any, start: Any, tmp_path: Path) -> None:
+    server = loaded()
+    run = start("attach", "--url", server.url, *FAST, "--run-dir", tmp_path / "run")
+    run.wait_for("window 2")
+    server.process.kill()
+    assert run.end() == 3, run.output
+    assert f"process {server.process.pid} ended" in run.output
+    assert read_run(tmp_path / "run").status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        (f"http://{LOOPBACK}:1", "no server answers at http://127.0.0.1:1"),
+        ("https://example.org", "is not an address"),
+        ("http://", "is not an address"),
+        ("http://[", "is not an address"),
+    ],
+)
+def test_what_is_no_server_is_refused(url: str, words: str) -> None:
+    with pytest.raises(UsageError, match="address") as refused:
+        attach_to(url, None)
+    assert words in str(refused.value)
+
+
+def test_a_pid_that_is_not_there_is_refused(loaded: Any) -> None:
+    with pytest.raises(UsageError, match="there is no process 4194999"):
+        attach_to(loaded().url, 4194999)
+
+
+def test_the_listener_of_a_port_is_found(loaded: Any) -> None:
+    server = loaded()
+    assert listener(server.port) == server.process.pid
+    assert listener(free_port()) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"), [("localhost:8000", "http://localhost:8000"), ("http://[::1]:80", "http://[::1]:80")]
+)
+def test_addresses_are_read(url: str, expected: str) -> None:
+    assert health_of(url).url == expected
+
+
+def test_the_least_of_several_looks_counts() -> None:
+    least = Least()
+    held = bytearray(32 << 20)
+    held[::4096] = b"x" * len(held[::4096])
+    least.look([os.getpid(), 4194999])
+    much = least.by_pid[os.getpid()]
+    del held
+    least.look([os.getpid()])
+    assert list(least.by_pid) == [os.getpid()]
+    assert least.by_pid[os.getpid()] < much - (16 << 20)
+    assert in_use(4194999) is None
