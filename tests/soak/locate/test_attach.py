@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import vllm_soak
 from vllm_soak.errors import UsageError
 from vllm_soak.locate.windows import Windows
 
@@ -109,3 +112,38 @@ def test_a_process_that_ends_meanwhile_is_said_so(
     assert watching.end() == 3
     assert "INCONCLUSIVE" in watching.output
     assert "is gone" in watching.output
+
+
+def test_an_interruption_in_the_middle_of_the_first_census_is_an_answer_too(
+    start: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The census goes on in the process, for it cannot be taken back, and the process is none the worse."""
+    import signal
+
+    program = "import vllm_soak.probe as p; junk = [[i] for i in range(500_000)]; print(p.arm(), flush=True); input()"
+    variables = {**os.environ, "PYTHONPATH": str(Path(vllm_soak.__file__).parents[1]), "VLLM_SOAK_PROBE": str(tmp_path)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", program], env=variables, text=True, **pipes) as service:
+        assert service.stdout is not None
+        service.stdout.readline()
+        watching = start("locate", "--pid", service.pid, "--max-pause-ms", 0.1)
+        watching.wait_for(f"Python (pid {service.pid})")
+        watching.process.send_signal(signal.SIGINT)
+        assert watching.end() == 2
+        assert "interrupted" in watching.output
+        service.communicate("\n")
+    assert service.returncode == 0
+
+
+def test_a_process_that_is_stopped_is_not_called_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    from vllm_soak.locate import attach
+
+    monkeypatch.setattr(attach, "ProbeClient", functools.partial(attach.ProbeClient, quick=0.2))
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(tmp_path / "1.sock"))
+        one.listen()
+        with pytest.raises(UsageError) as caught:
+            attach.connected(tmp_path / "1.sock")
+    assert "try again" in caught.value.remedy

@@ -80,8 +80,9 @@ def test_readings_between_censuses_settle_what_few_windows_leave_open(monkeypatc
     """What a processor second does differs on a shared machine: five windows are too few, fifty readings are not."""
     monkeypatch.setattr("vllm_soak.locate.windows.BETWEEN_GLANCES", SHORT / 10)
     looks = 10
-    ticks = [(60, 150)[at % looks == 9] * (3 if at // looks % 2 else 2) for at in range(8 * looks)]
-    observer = watched(Scripted(ticks, [1400] * len(ticks)), Windows(interval=SHORT, max_rounds=5))
+    load = [(1, 3)[at % 2] for at in range(8 * looks)]
+    ticks = [one * (30 if at // looks % 2 else 20) for at, one in enumerate(load)]
+    observer = watched(Scripted(ticks, [1400 * one for one in load]), Windows(interval=SHORT, max_rounds=5))
     assert observer.journal.verdict(observer._cpu).outcome == "inconclusive"
     found = observer.located()
     assert (found.verdict.outcome, found.exit_code) == ("leak", 1)
@@ -100,3 +101,16 @@ def test_one_idle_window_clears_nothing() -> None:
     observer = watched(Scripted([0] * len(kept), kept), Windows(interval=SHORT))
     assert len(observer.journal.arm.rounds) > 8
     assert observer.located().verdict.outcome != "bounded"
+
+
+def test_a_process_that_polls_is_measured_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes processor time for nothing while it waits, so its growth follows the clock and not its own time."""
+    monkeypatch.setattr("vllm_soak.locate.windows.BETWEEN_GLANCES", SHORT / 10)
+    clock = iter(at / 10 for at in range(100_000))
+    monkeypatch.setattr("vllm_soak.locate.observer.time.monotonic", lambda: next(clock))
+    ticks = [(9, 4, 1, 8, 2, 6, 3, 9, 1, 2, 7)[at % 11] * (1 + at // 10 % 3) for at in range(80)]
+    observer = watched(Scripted(ticks, [1400] * 80), Windows(interval=SHORT, max_rounds=5))
+    assert observer.is_busy()
+    (found,) = observer.located().grown
+    assert (found.unit, found.outcome) == ("second", "leak")
+    assert found.per_unit == pytest.approx(14_000)

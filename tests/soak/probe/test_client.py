@@ -77,6 +77,16 @@ def test_a_process_that_dies_while_answering(tmp_path: Path) -> None:
     thread.join()
 
 
+def test_a_process_with_too_many_callers_is_waited_for_and_not_called_dead(tmp_path: Path) -> None:
+    path = tmp_path / "1.sock"
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as other:
+        listener.bind(str(path))
+        listener.listen(0)
+        other.connect(str(path))
+        with pytest.raises(EngineError, match=r"did not answer the probe .* within 0.2 s"):
+            ProbeClient(path, quick=0.2).ping()
+
+
 def test_a_process_that_hangs(tmp_path: Path) -> None:
     done = threading.Event()
     thread = serve_once(tmp_path / "1.sock", lambda _peer: (done.wait(), None)[1])

@@ -15,6 +15,10 @@ from vllm_soak.probe.client import ProbeClient
 from vllm_soak.report.printable import printable
 from vllm_soak.verdict.outcome import Outcome
 
+# Why a probe does not answer.
+BUSY = "it is stopped, hangs, or is in a census that another vllm-soak asked for: try again in a minute"
+DEAD = "this socket is a left-over of a process that ended: see that yours is alive and carries the probe"
+
 
 def locate(pid: int | None, socket: Path | None, windows: Windows, console: Console) -> int:
     """Watch a process, print what grows in it, and return the exit code.
@@ -53,7 +57,9 @@ def connected(path: Path) -> ProbeClient:
     try:
         probe.ping()
     except EngineError as silent:
-        raise UsageError(f"no probe answers at {path}", "see that the process is alive and not stopped") from silent
+        busy = isinstance(silent.__cause__, TimeoutError)
+        remedy = BUSY if busy else DEAD
+        raise UsageError(f"no probe answers at {path}", remedy) from silent
     return probe
 
 

@@ -11,7 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from vllm_soak.store.record import MEASURED, WARM_UP, Arm, Population, Round
+from vllm_soak.verdict.pace import FEWEST_POINTS
 
 
 class Glance(NamedTuple):
@@ -48,6 +51,24 @@ def closely(arm: Arm, glances: list[Glance], *, busy: bool) -> Arm:
         found.censuses.append(replace(arm.censuses[-1], round=index, requests=total))
         found.populations.extend(_rows(last, glance, index, total))
     return found
+
+
+def scatter(glances: list[Glance], path: str, *, busy: bool) -> float:
+    """How far a container's growth strays from its own trend by a measure of work, in parts of its mean rate.
+
+    The lower, the better that measure tells the work: a process that polls while it waits takes processor time
+    for nothing, and the load on another goes up and down with the clock. Infinite where it cannot be told.
+    """
+    points = [
+        (glance.ticks if busy else glance.passed, glance.lengths[path]) for glance in glances if path in glance.lengths
+    ]
+    work = np.array([max(1, one) for one, _ in points[1:]], dtype=float)
+    if len(work) < FEWEST_POINTS:
+        return float("inf")
+    rates, weights, done = np.diff([length for _, length in points]) / work, np.sqrt(work), np.cumsum(work)
+    strays = weights * (rates - np.polyval(np.polyfit(done, rates, 1, w=weights), done))
+    mean = abs(float(np.average(rates, weights=work)))
+    return float(np.sqrt(np.mean(strays**2) / np.mean(work))) / mean if mean else float("inf")
 
 
 def _rows(last: dict[str, Population], glance: Glance, index: int, total: int) -> list[Population]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from vllm_soak.errors import ExitCode
-from vllm_soak.locate.glances import Glance, closely
+from vllm_soak.locate.glances import Glance, closely, scatter
 from vllm_soak.locate.grown import Grown
 from vllm_soak.locate.journal import Journal
 from vllm_soak.locate.windows import WARM_UP, Windows
@@ -98,11 +98,17 @@ class Observer:
     def located(self) -> Located:
         """Judge what was seen so far."""
         busy = self.is_busy()
-        verdict = self.journal.verdict(self._cpu if busy else None)
+        verdict = self._judged(busy=busy)
         if verdict.outcome is Outcome.INCONCLUSIVE and len(measured_rounds(self.journal.arm)) >= FEWEST_ROUNDS:
-            verdict = sharpened(verdict, self._judged_closely(busy=busy), len(self._glances))
+            open_to = next((one.path for one in verdict.suspects if one.outcome is Outcome.INCONCLUSIVE), "")
+            by = min([busy, False], key=lambda one: scatter(self._glances, open_to, busy=one))
+            closer = sharpened(self._judged(busy=by), self._judged_closely(busy=by), len(self._glances))
+            busy, verdict = (by, closer) if closer.outcome is Outcome.LEAK else (busy, verdict)
         unit = "CPU second" if busy else "second"
         return Located(verdict, [Grown(one, unit, PER_SECOND) for one in verdict.suspects])
+
+    def _judged(self, *, busy: bool) -> ProcessVerdict:
+        return self.journal.verdict(self._cpu if busy else None)
 
     def _judged_closely(self, *, busy: bool) -> list[Suspect]:
         arm = closely(self.journal.arm, self._glances, busy=busy)

@@ -29,7 +29,7 @@ def find_socket(pid: int) -> Path:
         raise UsageError(f"there is no process {pid}", "give the pid of a running process") from None
     except PermissionError:
         raise UsageError(f"process {pid} belongs to another user", "run as that user, or as root") from None
-    looked = [socket_of(folder, pid) for folder in dict.fromkeys(_folders(pid))]
+    looked = [*dict.fromkeys(_sockets(pid))]
     found = next((path for path in looked if path.is_socket()), None)
     if found is None:
         where = ", ".join(str(path.parent) for path in looked)
@@ -37,13 +37,40 @@ def find_socket(pid: int) -> Path:
     return found
 
 
+def _sockets(pid: int) -> Iterator[Path]:
+    """Where the socket may be: as this process sees the file system, then as that process in its container does."""
+    for folder in _folders(pid):
+        yield socket_of(folder, pid)
+    inside = _number_inside(pid)
+    if inside != pid:
+        for folder in _folders(pid):
+            yield socket_of(Path(f"/proc/{pid}/root") / str(folder).lstrip("/"), inside)
+
+
 def _folders(pid: int) -> Iterator[Path]:
-    for environment in (_environment(pid), os.environ):
+    for environment, folder in ((_environment(pid), Path(f"/proc/{pid}/cwd")), (os.environ, Path.cwd())):
         named = environment.get(VARIABLE, "")
         if named not in {"", "0", "1"}:
-            yield Path(named)
+            yield _real(folder) / named
         yield from default_folders(environment, _user(pid))
     yield Path(tempfile.gettempdir()) / f"vllm-soak-{_user(pid)}"
+
+
+def _real(folder: Path) -> Path:
+    """Where a process's working folder is; ours where that cannot be read."""
+    try:
+        return folder.readlink() if folder.is_symlink() else folder
+    except OSError:
+        return Path.cwd()
+
+
+def _number_inside(pid: int) -> int:
+    """The number that a process has in its own container."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+        return int(next(line for line in lines if line.startswith("NSpid:")).split()[-1])
+    except (OSError, StopIteration):
+        return pid
 
 
 def _environment(pid: int) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import socket
 import stat
+import struct
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +20,7 @@ VARIABLE = "VLLM_SOAK_PROBE"
 # `sockaddr_un.sun_path` holds 108 bytes on Linux and 104 elsewhere, its final zero included.
 _LONGEST = 107 if sys.platform == "linux" else 103
 PRIVATE = 0o700
+_CREDENTIALS = struct.Struct("3i")  # Linux's struct ucred: pid, uid, gid
 
 
 def probe_folder(default: str = "0") -> Path | None:
@@ -79,6 +81,15 @@ def make_private(path: Path) -> None:
         Path(f"/proc/self/fd/{found}").chmod(0o600)
     finally:
         os.close(found)
+
+
+def is_same_user(peer: socket.socket) -> bool:
+    """Whether the other end runs as this user, or as root; true where the system cannot say."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return True
+    _, user, _ = _CREDENTIALS.unpack(peer.getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size))
+    return user in {os.geteuid(), 0}
 
 
 def remove_stale(folder: Path) -> None:

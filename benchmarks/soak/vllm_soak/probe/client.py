@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import socket
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
 from vllm_soak.errors import EngineError
-from vllm_soak.probe.address import short_name
+from vllm_soak.probe.address import is_same_user, short_name
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -22,7 +25,14 @@ NOT_LOADED = (
     "vLLM did not load the vllm_soak plugin there, or could not; see the engine's log, and if VLLM_PLUGINS is set, "
     "add vllm_soak to it"
 )
+_OTHER = "run as the user of that process, or as root"
 _LOOK = "see the engine's log in the run's folder for why it ended or hangs"
+
+
+# A census's answer has some hundred rows of a few kilobytes at most.
+LONGEST_ANSWER = 64 << 20
+# Seconds until a probe that has too many callers is tried again.
+AGAIN = 0.05
 
 
 class ProbeClient:
@@ -97,6 +107,10 @@ class ProbeClient:
             raise EngineError(cause, _LOOK) from late
         except FileNotFoundError as absent:
             raise _absent(self.path) from absent
+        except PermissionError as foreign:
+            raise EngineError(
+                f"the socket {self.path} cannot be asked ({foreign.strerror or foreign})", _OTHER
+            ) from foreign
         except (OSError, ValueError) as gone:
             raise EngineError(f"the engine's process behind {self.path} is gone ({gone})", _LOOK) from gone
         return _checked(answer)
@@ -104,14 +118,29 @@ class ProbeClient:
     def _exchange(self, seconds: float, request: bytes) -> bytes:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
             peer.settimeout(seconds)
-            with short_name(self.path) as name:
-                peer.connect(name)
+            self._connect(peer, time.monotonic() + seconds)
+            # Whoever may write to the folder may put a socket of his own there.
+            if os.geteuid() and not is_same_user(peer):
+                raise PermissionError("it belongs to another user")
             peer.sendall(request)
             with peer.makefile("rb") as lines:
-                line = lines.readline()
+                line = lines.readline(LONGEST_ANSWER)
         if not line.endswith(b"\n"):
             raise ConnectionResetError("it hung up before it had answered")
         return line
+
+    def _connect(self, peer: socket.socket, until: float) -> None:
+        """Connect; where more callers wait than fit, the system says so at once, and it is tried again."""
+        while not self._is_connected(peer):
+            if time.monotonic() > until:
+                raise TimeoutError
+            time.sleep(AGAIN)
+
+    def _is_connected(self, peer: socket.socket) -> bool:
+        with contextlib.suppress(BlockingIOError), short_name(self.path) as name:
+            peer.connect(name)
+            return True
+        return False
 
 
 def _absent(path: Path) -> EngineError:

@@ -8,13 +8,12 @@ import contextlib
 import json
 import os
 import socket
-import struct
 import threading
 import time
 from multiprocessing import util
 from typing import TYPE_CHECKING
 
-from vllm_soak.probe.address import make_private, probe_folder, remove_stale, short_name, socket_of
+from vllm_soak.probe.address import is_same_user, make_private, probe_folder, remove_stale, short_name, socket_of
 from vllm_soak.probe.commands import Commands, error
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ LONGEST_REQUEST = 64 * 1024
 PATIENCE = 10.0
 # Requests on one connection, so that nobody keeps the probe to himself.
 MOST_REQUESTS = 100
-_CREDENTIALS = struct.Struct("3i")  # Linux's struct ucred: pid, uid, gid
 
 
 class Server:
@@ -119,15 +117,6 @@ def disarm() -> None:
     """Stop this process's probe and remove its socket."""
     while _armed:
         _armed.pop().close()
-
-
-def is_same_user(client: socket.socket) -> bool:
-    """Whether the peer runs as this user, or as root; true where the system cannot say."""
-    option = getattr(socket, "SO_PEERCRED", None)
-    if option is None:
-        return True
-    _, user, _ = _CREDENTIALS.unpack(client.getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size))
-    return user in {os.geteuid(), 0}
 
 
 _armed: list[Server] = []
