@@ -49,7 +49,8 @@ class StartOrder:
         seed = int(command.get("seed") or 0)
         kinds = {"model": str, "vocab_size": int, "max_model_len": int, "chars_per_token": float}
         limits = dict.fromkeys(("timeout", "give_up", "stall"), float)
-        mix = make_mix(command.get("mix") or one_part(command.get("workload") or {}), seed)
+        spec = command.get("mix")
+        mix = make_mix(one_part(command.get("workload") or {}) if spec is None else spec, seed)
         order = cls(str(command["url"]).rstrip("/"), mix, seed, **_given(command, {**kinds, **limits}))
         check_lengths(mix, order.max_model_len)
         return order

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LOWEST = 50e-6
-HIGHEST = 100.0
+HIGHEST = 1000.0
 RESOLUTION = 1.05
-# Upper bounds of the buckets in seconds, 5 % apart, from 50 microseconds to 100 seconds: 299 numbers.
+# Upper bounds of the buckets in seconds, 5 % apart, from 50 microseconds to 1,000 seconds: 346 numbers.
 BOUNDS: tuple[float, ...] = tuple(
     float(f"{LOWEST * RESOLUTION**step:.6g}") for step in range(math.ceil(math.log(HIGHEST / LOWEST, RESOLUTION)) + 1)
 )
