@@ -194,7 +194,7 @@ def arm(
         if allocated is not None:
             bytes_now["allocated"] = float(allocated[index])
         made.samples.append(Sample(name, PROCESS, 4711, phase, index, total, float(index), bytes_now))
-        made.censuses.append(Census(name, PROCESS, index, total, 1000, 100, 0.1, "python"))
+        made.censuses.append(Census(name, PROCESS, index, total, 1000, 100, 0.1, "native"))
         made.populations.extend(population(name, index, total, one) for one in containers)
     return made
 

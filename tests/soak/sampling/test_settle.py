@@ -28,9 +28,11 @@ def test_garbage_in_cycles_is_freed_and_said_so() -> None:
     try:
         for _ in range(10):
             Knot()
-        values = settle()
+        values, garbage = settle()
     finally:
         gc.enable()
+    assert garbage[0]["ring"] == "Knot.me -> Knot"
+    assert garbage[0]["count"] == 10
     assert values["gc_objects"] >= 10
     assert values["gc_freed"] + values["trim_returned"] > 15 << 20
     assert values["in_use"] > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vllm_soak.report.ladder import defect, rungs
+from vllm_soak.report.ladder import at_least, defect, entries, rungs
 from vllm_soak.report.number import rate, small_size
 from vllm_soak.report.printable import printable
 from vllm_soak.verdict.outcome import Outcome, Suspect
@@ -51,6 +51,11 @@ class Grown:
         return self.suspect.growth
 
     @property
+    def samples(self) -> list[str]:
+        """What a few new entries look like: types, lengths, shapes and fields."""
+        return self.suspect.samples
+
+    @property
     def outcome(self) -> Outcome:
         """`leak`, `bounded` or `inconclusive`; compares equal to these strings."""
         return self.suspect.outcome
@@ -74,10 +79,11 @@ class Grown:
         suspect = self.suspect
         ladder = [line.text.replace("(no measured round)", "(more than before)") for line in rungs(suspect, None)]
         known = [f"  {'   '.join(defect(suspect))}"] if suspect.known_defect else []
-        return "\n".join([self._head(), *ladder, *known, f"  {printable(self.reason)}"])
+        return "\n".join([self._head(), *ladder, *known, *entries(suspect), f"  {printable(self.reason)}"])
 
     def _head(self) -> str:
         title = "GREW" if self.suspect.rule == BEFORE_AFTER else self.outcome.value.upper()
-        growth = [f"{rate(self.per_unit)} objects/{self.unit}", f"{rate(self.bytes_per_unit)} B/{self.unit}"]
-        each = f"{small_size(self.suspect.bytes_per_entry)}/object"
+        least = at_least(self.suspect)
+        growth = [f"{rate(self.per_unit)} objects/{self.unit}", f"{least}{rate(self.bytes_per_unit)} B/{self.unit}"]
+        each = f"{least}{small_size(self.suspect.bytes_per_entry)}/object"
         return f"{title}  " + "   ".join([*(growth if self.growth else []), each])

@@ -138,9 +138,16 @@ class Growth:
 
     def _record(self, work: int, *, measured: bool) -> None:
         seconds = time.monotonic() - self._since
-        values = take_sample(settled=True)["values"]
+        sample = take_sample(settled=True)
         answer = self._census.take(baseline=not self.arm.rounds)
-        self._journal.add(answer, work=work, seconds=seconds, measured=measured, values=values)
+        self._journal.add(
+            answer,
+            work=work,
+            seconds=seconds,
+            measured=measured,
+            values=sample["values"],
+            garbage=sample["garbage"],
+        )
         self._since = time.monotonic()
 
     def _measured(self) -> list[int]:
@@ -189,4 +196,7 @@ def _seen_once(row: Population, grown: int | None) -> Suspect:
         rule=BEFORE_AFTER,
         reason=ONCE,
         bound=row.bound,
+        bytes_at_least=row.exclusive_per_entry is None,
+        weak=row.weak,
+        samples=row.samples,
     )

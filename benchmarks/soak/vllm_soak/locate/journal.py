@@ -40,7 +40,14 @@ class Journal:
         return self.arm.rounds[-1].total_requests if self.arm.rounds else 0
 
     def add(
-        self, answer: dict[str, Any], *, work: int, seconds: float, measured: bool, values: dict[str, float] | None
+        self,
+        answer: dict[str, Any],
+        *,
+        work: int,
+        seconds: float,
+        measured: bool,
+        values: dict[str, float] | None = None,
+        garbage: list[dict[str, Any]] | None = None,
     ) -> None:
         """Record a round.
 
@@ -50,11 +57,13 @@ class Journal:
             seconds: How long they took.
             measured: Whether the round counts, or is warm-up.
             values: What was sampled after the round, as in `store.record.Sample`.
+            garbage: What was collected then, as there.
         """
         index, total = len(self.arm.rounds), self.work + work
         phase = MEASURED if measured else WARM_UP
         self.arm.rounds.append(Round(ARM, index, phase, work, total, seconds))
-        self.arm.samples.append(Sample(ARM, self.process, self.pid, phase, index, total, seconds, values or {}))
+        sample = Sample(ARM, self.process, self.pid, phase, index, total, seconds, values or {}, garbage=garbage or [])
+        self.arm.samples.append(sample)
         counts = {key: answer[key] for key in _COUNTS}
         self.arm.censuses.append(Census(ARM, self.process, index, total, **counts))
         where = {"arm": ARM, "process": self.process, "round": index, "requests": total}

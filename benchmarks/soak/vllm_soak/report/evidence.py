@@ -11,9 +11,10 @@ from vllm_soak.report.printable import printable
 
 if TYPE_CHECKING:
     from vllm_soak.store.record import Arm, Event, RunData
-    from vllm_soak.verdict.outcome import ProcessVerdict, Ratio, RunVerdict, Slope, Suspect
+    from vllm_soak.verdict.outcome import Cycle, ProcessVerdict, Ratio, RunVerdict, Slope, Suspect
 
 
+FREQUENT = 0.1
 NOT_FOUND = "--watch {path} was not found: give the path as a report shows it, from the root of its process"
 
 
@@ -83,7 +84,18 @@ def grounds(process: ProcessVerdict) -> list[str]:
     seen = [f"bytes in use {slope_text(process.slope)}"] if process.slope else []
     if (least := detectable_text(process)) and "would have shown" not in process.reason:
         seen.append(f"the smallest leak that this run would have seen: {least} per 1,000 requests")
-    return [*lines, "; ".join(seen)] if seen else lines
+    freed = [f"freed by collections only: {cycle_text(one)}" for one in process.cycles if is_frequent(one)]
+    return [*lines, "; ".join(seen), *freed] if seen else [*lines, *freed]
+
+
+def is_frequent(cycle: Cycle) -> bool:
+    """Whether a ring is left behind by one request in ten or more, so that it is the engine's work that leaves it."""
+    return cycle.per_request >= FREQUENT
+
+
+def cycle_text(cycle: Cycle) -> str:
+    """A ring of objects, and how often it was found."""
+    return f"{printable(cycle.ring)}, {cycle.per_request:,.3g} a request"
 
 
 def detectable_text(process: ProcessVerdict) -> str:

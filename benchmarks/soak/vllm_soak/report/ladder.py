@@ -63,6 +63,7 @@ def draw_ladder(arm: str, process: ProcessVerdict, suspect: Suspect, width: int 
         Line(Role.RUNG, "  " + printable(process.process)),
         *rungs(suspect, width),
         *(Line(Role.NOTE, text) for parts, gap in notes(process, suspect) for text in folded(parts, "  ", width, gap)),
+        *(Line(Role.NOTE, text) for text in entries(suspect)),
     ]
     return Ladder(arm, process.process, suspect.path, lines)
 
@@ -152,6 +153,12 @@ def notes(process: ProcessVerdict, suspect: Suspect) -> list[tuple[list[str], st
     if process.reconciliation:
         found.append((explained(suspect, process.reconciliation), " "))
     return found
+
+
+def entries(suspect: Suspect) -> list[str]:
+    """What a few new entries look like, those that look alike once."""
+    found = list(dict.fromkeys(printable(one, 200) for one in suspect.samples))
+    return [f"  new entries: {found[0]}", *(f"               {one}" for one in found[1:])] if found else []
 
 
 def defect(suspect: Suspect) -> list[str]:

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def take_sample(*, settled: bool, watch: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
-    """`values` and `lengths` as in `store.record.Sample`.
+def take_sample(*, settled: bool, watch: Iterable[str] = ()) -> dict[str, Any]:
+    """`values`, `lengths` and `garbage` as in `store.record.Sample`.
 
     Args:
         settled: Collect garbage and trim first, and say what that gave back.
         watch: Paths of containers whose length is wanted.
     """
-    values = settle() if settled else {}
+    values, garbage = settle() if settled else ({}, [])
     if "in_use" not in values and (now := in_use()) is not None:
         values["in_use"] = now
     for measure in (memory, malloc, collector, process, device):
         # One that fails (a folder in /proc that is closed to us, a GPU in a bad state) is absent.
         with contextlib.suppress(Exception):
             values |= measure()
-    return {"values": values, "lengths": lengths(watch)}
+    return {"values": values, "lengths": lengths(watch), "garbage": garbage}

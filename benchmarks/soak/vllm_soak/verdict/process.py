@@ -11,7 +11,7 @@ from vllm_soak.verdict.bytes import detectable, judge_bytes, slope, without
 from vllm_soak.verdict.finding import Finding
 from vllm_soak.verdict.growth import FEWEST_ENTRIES, FEWEST_ROUNDS
 from vllm_soak.verdict.outcome import Outcome, ProcessVerdict, Reconciliation
-from vllm_soak.verdict.reconcile import fragmentation, gc_deferred, measured_samples, named_bytes, reconcile
+from vllm_soak.verdict.reconcile import cycles, fragmentation, gc_deferred, measured_samples, named_bytes, reconcile
 from vllm_soak.verdict.series import Series, byte_series, measured_rounds, samples_by_round, walked_rounds
 from vllm_soak.verdict.suspects import Judged, judge_containers
 from vllm_soak.verdict.track import compared_rounds
@@ -61,6 +61,7 @@ def judge_process(arm: Arm, process: str) -> ProcessVerdict:
         detectable_allocated=detectable(evidence.rest_allocated),
         blind_spots=blind_spots(arm, process),
         settle=finding.settle,
+        cycles=cycles(measured_samples(arm, process), evidence.series),
     )
 
 

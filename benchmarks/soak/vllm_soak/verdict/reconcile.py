@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from vllm_soak.store.record import MEASURED
 from vllm_soak.verdict.finding import Finding
-from vllm_soak.verdict.outcome import Outcome, Reconciliation
+from vllm_soak.verdict.outcome import Cycle, Outcome, Reconciliation
 from vllm_soak.verdict.series import samples_by_round
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ FLOOR_BYTES = 1 << 20
 FLOOR_SHARE = 0.1
 # ... and garbage only when each request leaves some behind, whatever the size of the process.
 FLOOR_PER_REQUEST = 256.0
+MOST_CYCLES = 5
 
 
 def named_bytes(judged: list[Judged], series: Series) -> list[float]:
@@ -64,16 +66,26 @@ def measured_samples(arm: Arm, process: str) -> list[Sample]:
     return sorted((s for s in samples if s.phase == MEASURED), key=lambda s: s.requests)
 
 
+def cycles(samples: list[Sample], series: Series) -> list[Cycle]:
+    """Return the rings of objects that the collections freed, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for row in (row for sample in samples for row in sample.garbage):
+        counts[str(row["ring"])] += int(row["count"])
+    return [Cycle(ring, count, count / max(series.work, 1)) for ring, count in counts.most_common(MOST_CYCLES)]
+
+
 def gc_deferred(samples: list[Sample], series: Series) -> Finding | None:
     """Every round left garbage that a collection freed, more than what stayed."""
     floor = max(FLOOR_BYTES, FLOOR_PER_REQUEST * series.work / max(len(series.growth), 1))
     freed = _significant(samples, "gc_freed", floor, series.total)
     if freed is None:
         return None
+    each = freed / max(series.work, 1)
+    first = next((f": {one.ring} ({one.per_request:,.3g} a request)" for one in cycles(samples, series)), "")
     return Finding(
         Outcome.GC_DEFERRED,
         "collection-frees",
-        f"each round left garbage that only a collection frees, {freed / max(series.work, 1):,.0f} bytes a request",
+        f"each round left garbage that only a collection frees, {each:,.0f} bytes a request{first}",
     )
 
 
