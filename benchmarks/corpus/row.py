@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was said of a case, beside what must be said."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from corpus.case import Case, Expected
+from vllm_soak.verdict.outcome import ArmVerdict, Outcome, RunVerdict, Suspect
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table.
+
+    Args:
+        outcome: The run's.
+        path: Path template of the first container of the outcome; empty where none was named.
+        per_request: Its entries a request.
+        matched: Whether the paths are those that are expected; None where none is.
+        right: Whether the outcome is right, the paths match, and a request leaves what it must.
+    """
+
+    case: str
+    release: str
+    expected: str
+    outcome: str
+    path: str
+    per_request: float | None
+    matched: bool | None
+    right: bool
+    reason: str
+    requests: int = 0
+    seconds: float = 0.0
+
+    def as_json(self) -> dict[str, object]:
+        """The row as plain values."""
+        return asdict(self)
+
+
+def row_of(case: Case, verdict: RunVerdict, requests: int = 0, seconds: float = 0.0) -> Row:
+    """Judge a run's verdict against a case's expectation."""
+    suspects = all_suspects(verdict.arms)
+    first = next((one for one in suspects if one.outcome is verdict.outcome), None)
+    matched = paths_match(case.expected, suspects)
+    exact = case.per_request is None or (first is not None and round(first.per_request, 2) == case.per_request)
+    return Row(
+        case=case.name,
+        release=case.engine,
+        expected=" or ".join(one.value for one in case.expected.outcomes),
+        outcome=verdict.outcome.value,
+        path=first.template if first else "",
+        per_request=round(first.per_request, 4) if first else None,
+        matched=matched,
+        right=verdict.outcome in case.expected.outcomes and matched is not False and exact,
+        reason=verdict.reason,
+        requests=requests,
+        seconds=round(seconds, 1),
+    )
+
+
+def failed_row(case: Case, reason: str, seconds: float) -> Row:
+    """The row of a case that could not be run."""
+    expected = " or ".join(one.value for one in case.expected.outcomes)
+    return Row(case.name, case.engine, expected, "failed", "", None, None, False, reason, 0, round(seconds, 1))
+
+
+def all_suspects(arms: list[ArmVerdict]) -> list[Suspect]:
+    """Every container that was named, process by process, leaks first."""
+    return [suspect for arm in arms for process in arm.processes for suspect in process.suspects]
+
+
+def paths_match(expected: Expected, suspects: list[Suspect]) -> bool | None:
+    """Whether exactly the expected containers are called a leak, and none is called one that is bounded."""
+    leaks = [one.template for one in suspects if one.outcome is Outcome.LEAK]
+    found = [suffix for suffix in expected.leaks if any(path.endswith(suffix) for path in leaks)]
+    stray = [path for path in leaks if not path.endswith(expected.leaks or ("\0",))]
+    harmless = [one for one in suspects if one.template.endswith(expected.at_most_bounded or ("\0",))]
+    if not expected.leaks and not expected.at_most_bounded:
+        return False if stray else None
+    bounded = all(one.outcome is Outcome.BOUNDED for one in harmless)
+    return len(found) == len(expected.leaks) and not stray and bounded
