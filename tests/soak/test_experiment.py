@@ -15,7 +15,7 @@ from rich.console import Console
 
 from vllm_soak.experiment import MOST_WARM_UP_ROUNDS, Budget, Experiment, split
 from vllm_soak.plan import Plan
-from vllm_soak.report.progress import Progress
+from vllm_soak.report.live import LiveView
 from vllm_soak.store.record import WARM_UP, Sample
 from vllm_soak.store.writer import RunStore
 
@@ -70,5 +70,5 @@ def test_a_watched_path_that_is_not_there_is_said_after_the_first_round(tmp_path
         store.add_sample(Sample("run", "p", 1, WARM_UP, 0, 600, 1.0, lengths={"engine.ids": 3}))
         one: Any = SimpleNamespace(name="run", folder=tmp_path)
         plan = Plan(watch=("engine.ids", "engine.lost"))
-        Experiment(plan, [one], Progress(Console(file=said, width=80))).tell_lost([one])
+        Experiment(plan, [one], LiveView(Console(file=said, width=80))).tell_lost([one])
     assert said.getvalue() == "run: --watch engine.lost was not found\n"

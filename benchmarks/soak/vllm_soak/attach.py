@@ -23,7 +23,7 @@ from vllm_soak.observe.role import is_engine
 from vllm_soak.observe.server_metrics import ServerMetrics
 from vllm_soak.plan import FEWEST_ROUNDS, parse_duration
 from vllm_soak.probe.client import ProbeClient
-from vllm_soak.report.progress import Progress
+from vllm_soak.report.live import LiveView
 from vllm_soak.soak import Finished, make_run_folder, report, still_there
 from vllm_soak.steps.observation import Observation, Subject
 from vllm_soak.store.reader import read_run
@@ -96,7 +96,7 @@ def attach(windows: Windows, result_dir: Path, run_dir: Path | None, console: Co
     stamp = time.strftime("%Y%m%d-%H%M%S")
     folder = make_run_folder(run_dir, result_dir / f"{stamp}-attach-{server.health.port}")
     plan = {"driver": "attach", **asdict(windows), "result_dir": str(result_dir)}
-    with Progress(console) as progress, RunStore.create(folder, plan) as store, still_there(store.file):
+    with LiveView(console) as progress, RunStore.create(folder, plan) as store, still_there(store.file):
         store.set_status(watch(Watcher(server, windows, store, folder, progress)))
     with still_there(store.file):
         return report(folder, console)
@@ -129,7 +129,7 @@ class Watcher:
         progress: Shows what is going on.
     """
 
-    def __init__(self, server: Attached, windows: Windows, store: RunStore, folder: Path, progress: Progress) -> None:
+    def __init__(self, server: Attached, windows: Windows, store: RunStore, folder: Path, progress: LiveView) -> None:
         self.server = server
         self.windows = windows
         self.store = store
@@ -197,6 +197,8 @@ class Watcher:
         self.store.add_round(Round(ARM, index, phase, done, total, took))
         for process, pid in self._processes().items():
             self._record(process, pid, index, phase, least)
+        run = read_run(self.folder)
+        self.progress.judged(run, judge(run), [ARM])
         return True
 
     def _processes(self) -> dict[str, int]:

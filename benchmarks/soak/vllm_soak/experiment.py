@@ -15,7 +15,7 @@ from itertools import count
 
 from vllm_soak.engines.arm import ArmRunner
 from vllm_soak.plan import FEWEST_ROUNDS, Plan
-from vllm_soak.report.progress import Progress
+from vllm_soak.report.live import LiveView
 from vllm_soak.store.reader import read_run
 from vllm_soak.store.record import MEASURED, WARM_UP, Arm
 from vllm_soak.verdict.judge import judge
@@ -72,7 +72,7 @@ class Experiment:
         progress: Shows what is going on.
     """
 
-    def __init__(self, plan: Plan, arms: Sequence[ArmRunner], progress: Progress) -> None:
+    def __init__(self, plan: Plan, arms: Sequence[ArmRunner], progress: LiveView) -> None:
         self.plan = plan
         self.arms = list(arms)
         self.progress = progress
@@ -164,8 +164,14 @@ class Experiment:
         self.progress.phase(f"{title}: settling, sampling, walking the heap")
         together(group, lambda arm: arm.finish_round(index, phase))
         self.share_names()
+        self.tell_standing(group)
         if index == 0:
             self.tell_lost(group)
+
+    def tell_standing(self, group: list[ArmRunner]) -> None:
+        """Show how the arms stand after a round."""
+        run = read_run(self.arms[0].folder)
+        self.progress.judged(run, judge(run), [arm.name for arm in group])
 
     def share_names(self) -> None:
         """Watch what grows in one arm in all: its length where it does not grow is the proof of a fix."""

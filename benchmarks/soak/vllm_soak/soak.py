@@ -28,7 +28,7 @@ from vllm_soak.experiment import Experiment
 from vllm_soak.patching.registry import known
 from vllm_soak.patching.selection import PLUGIN, VARIABLE, left_out_by_engine, unknown_names
 from vllm_soak.plan import Plan, check_plan
-from vllm_soak.report.progress import Progress
+from vllm_soak.report.live import LiveView
 from vllm_soak.report.terminal import print_findings, print_next
 from vllm_soak.report.write import write_reports
 from vllm_soak.store.failure import removed
@@ -69,7 +69,7 @@ def soak(plan: Plan, console: Console) -> Finished:
     choice = choose(engine=plan.engine, python=plan.python, driver=plan.driver)
     console.print(choice.reason, highlight=False, markup=False, soft_wrap=True)
     folder = new_run_folder(plan, choice.release)
-    with Progress(console) as progress:
+    with LiveView(console) as progress:
         with removed_when_empty(folder):
             engine = prepare(choice, folder / "overlay", progress.note)
             store = RunStore.create(folder, stored_plan(plan, engine.release))
@@ -184,7 +184,7 @@ def new_folder(wanted: Path) -> Path:
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(wanted))
 
 
-def run_experiment(plan: Plan, engine: Target, store: RunStore, folder: Path, progress: Progress) -> str:
+def run_experiment(plan: Plan, engine: Target, store: RunStore, folder: Path, progress: LiveView) -> str:
     """Run all arms; return how it ended: `finished`, `interrupted` or `failed`."""
     settings = arm_settings(plan)
     arms = [arm_runner(plan, engine, setting, store, folder, progress) for setting in settings]
@@ -202,12 +202,12 @@ def run_experiment(plan: Plan, engine: Target, store: RunStore, folder: Path, pr
 
 
 def arm_runner(
-    plan: Plan, engine: Target, setting: ArmSettings, store: RunStore, folder: Path, progress: Progress
+    plan: Plan, engine: Target, setting: ArmSettings, store: RunStore, folder: Path, progress: LiveView
 ) -> ArmRunner:
     """Prepare one arm: its row in the store, its target, its workload."""
     store.add_arm(setting.name)
     target, start = build_target(plan, engine, setting, folder, progress.note)
-    return ArmRunner(setting.name, plan, target, start, store, folder, progress.note)
+    return ArmRunner(setting.name, plan, target, start, store, folder, progress.note, progress.second)
 
 
 def in_blocks(plan: Plan, release: Release) -> bool:

@@ -259,3 +259,13 @@ def test_bytes_say_how_many_rounds_their_measurements_compare() -> None:
     found = verdict(made.arm([5e8 + MIB * n for n in range(4)], warm_ups=0))
     assert found.rule == "few-bytes"
     assert "4 measurements compare 3 of them" in found.reason
+
+
+def test_bytes_alone_answer_for_a_server_that_was_only_watched() -> None:
+    flat = made.arm([5e8 + (n % 3) * 4096 for n in range(7)], [])
+    watched = replace(flat, censuses=[], engine={"driver": "attach"})
+    assert (verdict(watched).outcome, verdict(watched).rule) == (Outcome.NO_LEAK, "bytes-only")
+    assert "containers were not looked at" in verdict(watched).reason
+    assert verdict(replace(watched, engine={"driver": "serve"})).rule == "no-census"
+    grown = replace(made.arm([5e8 + n * 1e6 for n in range(7)], []), censuses=[], engine={"driver": "attach"})
+    assert verdict(grown).outcome is Outcome.LEAK_NATIVE

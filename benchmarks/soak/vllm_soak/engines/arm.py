@@ -37,6 +37,7 @@ class ArmRunner:
         store: Where rows go.
         folder: The run folder.
         note: Takes what the user should know at once: an engine that says nothing.
+        on_second: Takes each second of a server's load, with the arm's name.
 
     Attributes:
         named: Paths that this arm's censuses have named so far, what grew most first.
@@ -52,6 +53,7 @@ class ArmRunner:
         store: RunStore,
         folder: Path,
         note: Callable[[str], None] = lambda _: None,
+        on_second: Callable[[str, dict[str, Any]], None] = lambda _name, _event: None,
     ) -> None:
         self.name = name
         self.plan = plan
@@ -60,6 +62,7 @@ class ArmRunner:
         self.store = store
         self.folder = folder
         self.note = note
+        self.on_second = on_second
         self.requests = 0
         self.facts: dict[str, Any] = {}
         self.named: dict[str, None] = {}
@@ -246,6 +249,7 @@ class ArmRunner:
         if self.observation and event.get("event") == "second":
             self.observation.check()
             self.observation.second(event)
+            self.on_second(self.name, event)
 
     def _advance(self, done: int, on_progress: Callable[[int], None]) -> None:
         self._done = done

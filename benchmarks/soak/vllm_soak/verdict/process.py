@@ -126,13 +126,19 @@ def native(evidence: Evidence) -> Finding | None:
 def not_walked(evidence: Evidence) -> Finding | None:
     """Without three rounds whose census had an earlier one to compare with, containers were not judged at all."""
     compared = len(compared_rounds(evidence.arm, evidence.process))
-    if compared >= FEWEST_ROUNDS:
+    if compared >= FEWEST_ROUNDS or from_outside(evidence):
         return None
     if len(walked_rounds(evidence.arm, evidence.process)) >= FEWEST_ROUNDS:
         return _no_baseline(compared)
     reason = "too few censuses of this process, so that its containers could not be compared"
     remedy = "check that the probe reports from this process (`vllm-soak patches`), and run again"
     return Finding(Outcome.INCONCLUSIVE, "no-census", reason, remedy)
+
+
+def from_outside(evidence: Evidence) -> bool:
+    """Whether somebody else's server without a probe was watched, so that bytes are all there is to see."""
+    walked = any(one.process == evidence.process for one in evidence.arm.censuses)
+    return evidence.arm.engine.get("driver") == "attach" and not walked
 
 
 def _no_baseline(compared: int) -> Finding:
@@ -171,6 +177,9 @@ def clean(evidence: Evidence) -> Finding:
     kinds = (("resident", evidence.rest), ("allocated", evidence.rest_allocated))
     least = [f"{found:,.0f} {kind} bytes" for kind, rest in kinds if (found := detectable(rest)) is not None]
     below = f"; a leak above {' or '.join(least)} per 1,000 requests would have shown" if least else ""
+    if from_outside(evidence):
+        reason = f"bytes in use did not keep growing over {len(measured_rounds(evidence.arm))} windows{below}"
+        return Finding(Outcome.NO_LEAK, "bytes-only", f"{reason}; containers were not looked at")
     rounds = len(compared_rounds(evidence.arm, evidence.process))
     reason = f"no container kept growing over {rounds} rounds (by {FEWEST_ENTRIES} entries or more in all){below}"
     return Finding(Outcome.NO_LEAK, "nothing-grew", reason)

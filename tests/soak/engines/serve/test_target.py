@@ -19,7 +19,7 @@ from vllm_soak.engines.serve.target import ServeTarget
 from vllm_soak.errors import EngineError
 from vllm_soak.experiment import Experiment
 from vllm_soak.plan import Plan
-from vllm_soak.report.progress import Progress
+from vllm_soak.report.live import LiveView
 from vllm_soak.store.reader import read_run
 from vllm_soak.store.record import CLIENT, TREE
 from vllm_soak.store.writer import RunStore
@@ -64,7 +64,7 @@ def arm(make_arm: MakeArm) -> ArmRunner:
 
 def test_a_leak_in_the_engine_process_is_named_there(make_arm: MakeArm, store: RunStore) -> None:
     arm = make_arm("--leak")
-    Experiment(PLAN, [arm], Progress(Console(file=io.StringIO()))).run(interleaved=False)
+    Experiment(PLAN, [arm], LiveView(Console(file=io.StringIO()))).run(interleaved=False)
     verdict = judge(read_run(store.file.parent))
     by_name = {one.process: one for one in verdict.arms[0].processes}
     assert list(by_name) == ["APIServer", "EngineCore"]

@@ -16,6 +16,7 @@ from vllm_soak.environments.releases import Release
 MODULE = "vllm.entrypoints.openai.api_server"
 # From this release on, the attention of CPU builds takes blocks of multiples of 32 tokens only.
 COARSE_BLOCKS, COARSE_BLOCK_SIZE = Version("0.29.0"), 32
+ONE_BATCH = 16384
 ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 - recognised in a user's arguments, never set by us
 
 
@@ -68,9 +69,18 @@ def address(given: Sequence[str], port: int) -> tuple[str, int]:
 
 
 def tiny_defaults(model: str) -> dict[str, Any]:
-    """Engine arguments of a model that was built for the soak and has no weights."""
+    """Engine arguments of a model that was built for the soak and has no weights.
+
+    The default load fits into one batch (64 prompts of 220 tokens), so that no prompt is cut: a batch of any
+    number of tokens is one more shape for which native kernels are kept, and there are soon as many as tokens.
+    """
     half = model.removeprefix(PREFIX) in HALF_PRECISION
-    return {"load_format": "dummy", "dtype": "bfloat16" if half else "float32", "enforce_eager": True}
+    return {
+        "load_format": "dummy",
+        "dtype": "bfloat16" if half else "float32",
+        "enforce_eager": True,
+        "max_num_batched_tokens": ONE_BATCH,
+    }
 
 
 def fit_block_size(wanted: int, release: Release) -> int:
