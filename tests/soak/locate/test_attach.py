@@ -56,6 +56,13 @@ def test_a_process_that_is_not_there_is_wrong_usage(command: Command) -> None:
     assert f"there is no process {gone.pid}" in done.stderr
 
 
+@pytest.mark.parametrize("pid", [0, -1])
+def test_a_group_of_processes_is_no_process(command: Command, pid: int) -> None:
+    done = command("locate", f"--pid={pid}")
+    assert done.returncode == 64
+    assert f"there is no process {pid}" in done.stderr
+
+
 def test_a_socket_that_nobody_listens_to_is_wrong_usage(command: Command, tmp_path: Path) -> None:
     import socket
 

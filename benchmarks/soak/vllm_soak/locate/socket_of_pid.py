@@ -23,18 +23,31 @@ def find_socket(pid: int) -> Path:
     Raises:
         UsageError: There is no such process, it is another user's, or it carries no probe that can be found.
     """
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        raise UsageError(f"there is no process {pid}", "give the pid of a running process") from None
-    except PermissionError:
-        raise UsageError(f"process {pid} belongs to another user", "run as that user, or as root") from None
+    if not _lives(pid):
+        raise UsageError(f"there is no process {pid}", "give the pid of a running process")
     looked = [*dict.fromkeys(_sockets(pid))]
     found = next((path for path in looked if path.is_socket()), None)
     if found is None:
         where = ", ".join(str(path.parent) for path in looked)
         raise UsageError(f"process {pid} carries no probe (no {pid}.sock in {where})", HOW)
     return found
+
+
+def _lives(pid: int) -> bool:
+    """Whether there is such a process; numbers below 1 would be taken for a group of them.
+
+    Raises:
+        UsageError: It is another user's.
+    """
+    if pid < 1:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        raise UsageError(f"process {pid} belongs to another user", "run as that user, or as root") from None
+    return True
 
 
 def _sockets(pid: int) -> Iterator[Path]:
