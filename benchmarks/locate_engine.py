@@ -158,8 +158,8 @@ def core_pid(engine: Engine) -> int:
     """The process that holds the engine core."""
     from vllm_soak.probe.client import ProbeClient
 
-    whos = [ProbeClient(path).ping() for path in sorted(engine.sockets.glob("*.sock"))]
-    return int(next(who["pid"] for who in whos if who["process"].startswith("EngineCore")))
+    answers = [ProbeClient(path).ping() for path in sorted(engine.sockets.glob("*.sock"))]
+    return int(next(who["pid"] for who in answers if who["process"].startswith("EngineCore")))
 
 
 SCENARIOS = {"growth": by_growth, "in-process": in_process, "child": in_child, "running": running, "server": by_server}
