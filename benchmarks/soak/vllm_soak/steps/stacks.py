@@ -44,7 +44,9 @@ def dump(pid: int, *, native: bool, seconds: float) -> tuple[str, str]:
     before = read_stat(pid)
     if before is None:
         return "", f"no stacks of process {pid}: it is gone"
-    command = [tool, "dump", "--pid", str(pid), *(["--native"] if native else [])]
+    # One that is stopped already need not be stopped, and would not answer to it.
+    how = ["--nonblocking"] if before.state in STOPPED else ["--native"] if native else []
+    command = [tool, "dump", "--pid", str(pid), *how]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
@@ -67,7 +69,8 @@ def let_go_on(pid: int, started: int) -> None:
 
 def complaint(pid: int, said: str) -> str:
     """Return why py-spy had no stacks, with what to do where tracing is not allowed."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
     if "permission" in said.lower() or "not permitted" in said.lower():
         return f"no stacks of process {pid}: this user may not trace it; {ALLOW}"
-    return f"no stacks of process {pid}: {lines[-1] if lines else 'py-spy said nothing'}"
+    lines = [line.strip() for line in said.partition("Stack backtrace:")[0].splitlines()]
+    causes = [line.removeprefix("Error: ") for line in lines if line and line != "Caused by:"]
+    return f"no stacks of process {pid}: {'; '.join(causes) or 'py-spy said nothing'}"

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vllm_soak.errors import StoreError
+from vllm_soak.steps.observation import Observation, Subject
+from vllm_soak.store.reader import read_run
+from vllm_soak.store.record import CLIENT, HOST, TREE
+from vllm_soak.store.writer import RunStore
+
+
+@pytest.fixture
+def store(tmp_path):
+    with RunStore.create(tmp_path / "run", {}) as made:
+        made.add_arm("run")
+        yield made
+
+
+def seconds(count, latency, seed=1):
+    noise = np.random.default_rng(seed).normal(0, 0.05, count)
+    for one in noise:
+        p50 = latency * float(np.exp(one))
+        yield {"completed": round(64 / p50), "failed": 0, "latency": {"p50": p50, "p99": 2 * p50}}
+
+
+def test_from_a_step_to_its_capture_in_the_store(store, live, until):
+    notes = []
+    folder = store.file.parent
+    subject = Subject(live.pid, probe=lambda _pid: live.socket, requests=lambda: 1234, note=notes.append)
+    observation = Observation(store, folder, subject)
+    observation.start()
+    until(lambda: bool(observation.sampler.processes))
+    for event in [*seconds(200, 0.27), *seconds(60, 0.4)]:
+        observation.second(event)
+    observation.stop()
+    (arm,) = read_run(folder).arms
+    (step,) = arm.level_steps
+    (capture,) = arm.captures
+    assert step.changes.keys() >= {"latency_p50", "throughput"}
+    assert (capture.elapsed, capture.reason) == (step.seen, step.reason)
+    assert {"seconds.csv", "host.txt"} <= set(capture.files)
+    assert any(name.startswith("gc-") for name in capture.files)
+    assert any("latency_p50 rose by" in note for note in notes)
+    assert {point.process for point in arm.points} >= {TREE, HOST, CLIENT}
+    assert [event.kind for event in arm.process_events] == ["appeared"]
+
+
+def test_the_warm_up_s_end_takes_a_capture_to_compare_with(store, live, until):
+    observation = Observation(store, store.file.parent, Subject(live.pid))
+    observation.start()
+    until(lambda: bool(observation.sampler.processes))
+    observation.steady()
+    observation.stop()
+    (capture,) = read_run(store.file.parent).arms[0].captures
+    assert (capture.reason, capture.folder) == ("baseline", "captures/run-baseline")
+
+
+def test_a_pause_and_what_follows_it_are_no_step(store, live):
+    observation = Observation(store, store.file.parent, Subject(live.pid))
+    for event in seconds(200, 0.27):
+        observation.second(event)
+    observation.pause()
+    for event in seconds(60, 0.02):
+        observation.second(event)
+    observation.resume()
+    for event in [*seconds(4, 0.05), *seconds(60, 0.27)]:
+        observation.second(event)
+    observation.stop()
+    assert read_run(store.file.parent).arms[0].level_steps == []
+
+
+def test_a_store_that_is_gone_ends_it_with_one_sentence(store, live):
+    observation = Observation(store, store.file.parent, Subject(live.pid))
+    store.file.unlink()
+    for event in seconds(3, 0.27):
+        observation.second(event)
+    with pytest.raises(StoreError, match="was removed while the run was under way"):
+        observation.stop()
