@@ -51,10 +51,10 @@ def run_case(case: Case, out: Path) -> Row:
     began = time.monotonic()
     with folder.with_suffix(".txt").open("w", encoding="utf-8") as log:
         try:
-            finished, seconds = soak_case(case, folder, Console(file=log, width=WIDTH))
+            finished = soak_case(case, folder, Console(file=log, width=WIDTH))
         except SoakError as error:
             return failed_row(case, str(error), time.monotonic() - began)
-    arm = read_run(folder).arms[0]
+    seconds, arm = time.monotonic() - began, read_run(folder).arms[0]
     if arm.failure:
         return failed_row(case, arm.failure, seconds)
     return row_of(case, finished.verdict, sum(one.requests for one in measured_rounds(arm)), seconds)

@@ -1,88 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One case through the product: its plan, engines, rounds, store, verdict and report."""
+"""One case through the product: `vllm-soak run`, but for the engine's load where a case has one of its own."""
 
 from __future__ import annotations
 
 import os
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from rich.console import Console
 
 from corpus.case import Case
-from vllm_soak.engines.arm import ArmRunner
-from vllm_soak.engines.launch import arm_settings, build_target
+from vllm_soak import soak
+from vllm_soak.engines.launch import build_target
 from vllm_soak.engines.serve.target import ServeTarget
 from vllm_soak.engines.soaked import Soaked
 from vllm_soak.engines.target import TargetProcess
-from vllm_soak.environments.choose import choose
-from vllm_soak.environments.target import Target, prepare
-from vllm_soak.errors import EngineError
-from vllm_soak.experiment import Experiment
-from vllm_soak.plan import Plan, check_plan
-from vllm_soak.report.progress import Progress
-from vllm_soak.soak import Finished, report, stored_plan
-from vllm_soak.store.writer import RunStore
+from vllm_soak.plan import Plan
 
 BENCHMARKS = Path(__file__).resolve().parent.parent
 HOST = "corpus.host"
 
+Built = tuple[Soaked, dict[str, Any]]
 
-def plan_of(case: Case, folder: Path) -> Plan:
-    """The plan that `vllm-soak run` would make of a case's flags.
+
+def soak_case(case: Case, folder: Path, console: Console) -> soak.Finished:
+    """Soak one case into a run folder, and print its report.
 
     Raises:
-        UsageError: The flags contradict each other.
+        SoakError: The case's flags contradict each other, its engine could not be installed, or the folder not be
+            written; how the engine failed is in the run instead.
     """
     plan = Plan(**{"engine": case.engine, **case.flags, "run_dir": folder})
-    check_plan(plan)
-    return plan
+    with patch.object(soak, "build_target", built_for(case)):
+        return soak.soak(plan, console)
 
 
-def soak_case(case: Case, folder: Path, console: Console) -> tuple[Finished, float]:
-    """Soak one case into a new run folder, and print its report.
+def built_for(case: Case) -> Callable[..., Built]:
+    """What builds a run's target, with the case's environment and driver."""
 
-    Returns:
-        The run with its verdict, and the seconds that it took.
+    def build(plan: Plan, engine: Any, setting: Any, folder: Path, *more: Any) -> Built:
+        target, start = build_target(plan, engine, setting, folder, *more)
+        return target, with_scenario(case, target, start, folder)
 
-    Raises:
-        SoakError: The engine could not be installed, or the folder not be written.
-    """
-    began = time.monotonic()
-    plan = plan_of(case, folder)
-    folder.mkdir(mode=0o700, parents=True)
-    engine = prepare(choose(engine=plan.engine, driver=plan.driver), folder / "overlay")
-    store = RunStore.create(folder, stored_plan(plan, engine.release))
-    with Progress(console) as progress, store:
-        store.set_status(run_rounds(case, plan, engine, store, folder, progress))
-    return report(folder, console), time.monotonic() - began
-
-
-def run_rounds(case: Case, plan: Plan, engine: Target, store: RunStore, folder: Path, progress: Progress) -> str:
-    """Warm up and measure; how it ended: `finished` or `failed`."""
-    setting = arm_settings(plan)[0]
-    store.add_arm(setting.name)
-    target, start = build_target(plan, engine, setting, folder, progress.note)
-    prepared = with_scenario(case, target, start, folder)
-    arm = ArmRunner(setting.name, plan, target, prepared, store, folder, progress.note)
-    try:
-        Experiment(plan, [arm], progress).run(interleaved=False)
-    except EngineError as failure:
-        store.add_event("", "error", str(failure))
-        progress.note(str(failure))
-        return "failed"
-    return "finished"
+    return build
 
 
 def with_scenario(case: Case, target: Soaked, start: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Give a target the case's environment and driver; what its `start` command is then."""
     if isinstance(target, ServeTarget):
         target.server.environment |= case.environment
-        target.load = load_process(case, folder)
+        target.load = load_process(case, folder) if case.scenario else target.load
         return start
-    assert isinstance(target, TargetProcess)
+    assert isinstance(target, TargetProcess), "a plan without a server has one process"
     target.environment |= case.environment
     if not case.scenario:
         return start
