@@ -304,3 +304,16 @@ def test_seconds_add_up_to_the_whole(serve, run_load) -> None:
     progress = [one["done"] for one in ran.events if one["event"] == "progress"]
     assert len(progress) >= 5
     assert progress == sorted(progress)
+
+
+def test_a_redirect_is_not_followed(serve, run_load) -> None:
+    """Nothing is sent to an address that nobody gave."""
+    elsewhere = serve()
+
+    async def redirect(call):
+        call.writer.write(b"HTTP/1.1 307 Temporary\r\nlocation: %b/v1/completions\r\n" % elsewhere.url.encode())
+        call.writer.write(b"content-length: 0\r\n\r\n")
+
+    loaded = run_load(serve(redirect).url, requests=2).loaded
+    assert loaded["errors"] == {"http-307": 2}
+    assert elsewhere.calls == []

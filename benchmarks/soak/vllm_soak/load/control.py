@@ -72,13 +72,19 @@ class Service:
         while True:
             command = await self._inbox.next()
             try:
-                self._channel.send({"id": command["id"], **await self._answer(command)})
+                self._channel.send(await self._message(command))
             except Closed:
                 os._exit(ORPHANED)
-            except Exception as reason:  # noqa: BLE001 - reported to the controller, which decides
-                self._channel.send(failure(command, reason))
             if command.get("command") == "stop":
                 return
+
+    async def _message(self, command: Message) -> Message:
+        try:
+            return {"id": command["id"], **await self._answer(command)}
+        except Closed:
+            raise
+        except Exception as reason:  # noqa: BLE001 - reported to the controller, which decides
+            return failure(command, reason)
 
     async def _answer(self, command: Message) -> Message:
         name = command.get("command")

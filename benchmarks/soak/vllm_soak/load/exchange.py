@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 
 import aiohttp
 from yarl import URL
@@ -87,8 +88,12 @@ class Exchange:
                 raise
             answer.outcome = "aborted"
 
+    def _post(self, offer: Offer) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        # Without redirects: nothing is sent to an address that nobody gave.
+        return self._session.post(self._urls[offer.path], data=offer.body, allow_redirects=False)
+
     async def _send(self, offer: Offer, answer: Answer, started: float) -> None:
-        async with self._session.post(self._urls[offer.path], data=offer.body) as response:
+        async with self._post(offer) as response:
             self.last_byte = time.perf_counter()
             if response.status != 200 or offer.fate == "invalid":
                 await self._refused(offer, answer, response)

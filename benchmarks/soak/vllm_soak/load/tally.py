@@ -13,6 +13,8 @@ from vllm_soak.load.answer import Answer
 from vllm_soak.sampling.histogram import Histogram, merge_snapshots, quantile
 
 OUTCOMES = ("completed", "failed", "aborted", "rejected")
+# Of these the engine has processed the prompt, or may have.
+SERVED = ("completed", "aborted")
 # Kinds are few, but an odd proxy could answer with any status.
 MOST_KINDS = 32
 OTHER = "other"
@@ -78,8 +80,9 @@ class Tally:
             prompt_tokens: Tokens of its prompt where the server did not say.
         """
         self.outcomes[answer.outcome] += 1
-        self.prompt_tokens += answer.prompt_tokens or prompt_tokens
-        self.output_tokens += answer.output_tokens
+        if answer.outcome in SERVED:
+            self.prompt_tokens += answer.prompt_tokens or prompt_tokens
+            self.output_tokens += answer.output_tokens
         if answer.outcome == "completed":
             self._times(answer)
         elif answer.outcome == "failed":
