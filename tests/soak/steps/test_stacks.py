@@ -24,6 +24,7 @@ def test_the_stacks_of_a_live_process(live):
 
 def test_a_stopped_process_is_read_and_stays_stopped(live):
     os.kill(live.pid, signal.SIGSTOP)
+    os.waitpid(live.pid, os.WUNTRACED)
     text, why = dump(live.pid, native=False, seconds=30)
     if ALLOW not in why:
         assert "serve_requests" in text
