@@ -35,6 +35,17 @@ int column_reserve(Column *column, size_t more) {
     return 0;
 }
 
+int column_prepare(Column *column, size_t entries) {
+    int small_pages = column->small_pages;
+    column->small_pages = 0;
+    int failed = column_reserve(column, entries);
+    column->small_pages = small_pages;
+    for (size_t at = 0; !failed && at < entries * column->width; at += 4096) {
+        ((volatile char *)column->base)[at] = 0;
+    }
+    return failed;
+}
+
 size_t column_bytes(const Column *column) {
     return column->base == NULL ? 0 : pages(column->room * column->width);
 }

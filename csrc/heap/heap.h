@@ -30,6 +30,7 @@ typedef struct {
 #define AT(column, type, index) (((type *)(void *)(column).base)[index])
 
 int column_reserve(Column *column, size_t more); /* 0, or -1 when there is no memory; raises nothing */
+int column_prepare(Column *column, size_t entries); /* of an empty one: room that has been touched already */
 void column_free(Column *column);
 size_t column_bytes(const Column *column);
 
@@ -257,7 +258,8 @@ typedef struct {
     char *heads[4];
     int ring;
     int rings_known;
-    PyObject *ring_at; /* strong in a sliced walk */
+    PyObject *ring_front; /* strong: where a sliced walk goes on */
+    PyObject *ring_back;
     size_t frozen_seen;
     size_t unrooted;
     size_t ring_next; /* the object whose neighbour is looked at next, in a whole walk */
@@ -268,6 +270,7 @@ extern long python_version; /* sys.hexversion */
 
 int64_t now_ns(void);
 int is_value(PyObject *object); /* a number, a short text, None: too many and too plain to be listed */
+int walk_prepare(Walk *walk); /* for as many objects as are expected; needs no interpreter */
 int walk_room(Walk *walk);                                       /* for one more batch everywhere */
 int walk_discover(Walk *walk, PyObject *object, uint32_t parent, uint32_t group, int late);
 int walk_meet(Walk *walk, PyObject *object); /* 1 when it had not been met; -1 failed */

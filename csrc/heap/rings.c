@@ -78,40 +78,30 @@ static int is_head(const Walk *walk, const Links *links) {
     return 0;
 }
 
-/* The ring goes on from another object: a sliced walk holds it, so that its links stay. */
-static void hold(Walk *walk, PyObject *object) {
-    PyObject *before = walk->ring_at;
-    walk->ring_at = object;
-    if (walk->sliced) {
-        if (object != NULL) {
-            Py_IncRef(object);
-        }
-        if (before != NULL && column_reserve(&walk->dropped, 1) == 0) {
-            AT(walk->dropped, PyObject *, walk->dropped.used++) = before;
-        }
+/* The ring goes on from another object: it is held, so that its links stay. */
+static void hold(Walk *walk, PyObject **place, PyObject *object) {
+    PyObject *before = *place;
+    *place = object;
+    if (object != NULL) {
+        Py_IncRef(object);
+    }
+    if (before != NULL && column_reserve(&walk->dropped, 1) == 0) {
+        AT(walk->dropped, PyObject *, walk->dropped.used++) = before;
     }
 }
 
-static Links *start(Walk *walk) {
-    return walk->ring_at != NULL ? links_of(walk->ring_at) : (Links *)(void *)walk->heads[walk->ring];
-}
-
 static int enter(Walk *walk, Links *links) {
-    walk->frozen_seen += walk->ring == PERMANENT;
+    int64_t word = seen_word(&walk->seen, object_of(links));
+    if (word < 0 || seen_is(&walk->seen, word, object_of(links))) {
+        return word < 0 ? -1 : 0;
+    }
     return walk_push(walk, object_of(links), NOBODY);
 }
 
 /* What follows an object in its ring, if it is an object that has not been met. */
 static int enter_next(Walk *walk, Links *links) {
-    Links *next = next_of(links);
-    if (next == NULL) {
-        return 0; /* the collector does not track it */
-    }
-    int64_t word = seen_word(&walk->seen, object_of(next));
-    if (word < 0 || seen_is(&walk->seen, word, object_of(next)) || is_head(walk, next)) {
-        return word < 0 ? -1 : 0;
-    }
-    return walk_push(walk, object_of(next), NOBODY);
+    Links *next = next_of(links); /* NULL: the collector does not track it */
+    return next == NULL || is_head(walk, next) ? 0 : enter(walk, next);
 }
 
 static int enter_heads(Walk *walk) {
@@ -145,22 +135,47 @@ static int ring_by_neighbours(Walk *walk) {
     return walk_flush(walk) < 0 ? -1 : 1;
 }
 
-/* One batch of a ring. A link that does not lead back ends it: the object has left the ring. */
+/* A link that does not lead back is none: the object has left the ring. */
+static Links *forward(const Walk *walk, Links *links) {
+    Links *next = next_of(links);
+    return next == NULL || previous_of(next) != links || is_head(walk, next) ? NULL : next;
+}
+
+static Links *backward(const Walk *walk, Links *links) {
+    Links *previous = previous_of(links);
+    return previous == NULL || next_of(previous) != links || is_head(walk, previous) ? NULL : previous;
+}
+
+static int end_ring(Walk *walk) {
+    hold(walk, &walk->ring_front, NULL);
+    hold(walk, &walk->ring_back, NULL);
+    walk->ring++;
+    return walk_flush(walk) < 0 ? -1 : 1;
+}
+
+/* One batch of the permanent ring, from both ends at once: each link is a wait for memory, and two of them take as
+ * long as one. */
 static int ring_by_batch(Walk *walk) {
-    Links *links = start(walk);
-    for (size_t count = 0; count < BATCH - 1; count++) {
-        Links *next = next_of(links);
-        if (next == NULL || previous_of(next) != links || is_head(walk, next)) {
-            walk->ring++;
-            hold(walk, NULL);
-            return walk_flush(walk) < 0 ? -1 : 1;
+    Links *head = (Links *)(void *)walk->heads[PERMANENT];
+    Links *front = walk->ring_front == NULL ? head : links_of(walk->ring_front);
+    Links *back = walk->ring_back == NULL ? head : links_of(walk->ring_back);
+    for (size_t count = 0; count < BATCH / 2; count++) {
+        Links *next = forward(walk, front), *previous = back == NULL ? NULL : backward(walk, back);
+        if (next == NULL || next == back) {
+            return end_ring(walk);
         }
-        links = next;
-        if (enter(walk, links) < 0) {
+        front = next;
+        back = previous;
+        walk->frozen_seen += 1 + (back != NULL && back != front);
+        if (enter(walk, front) < 0 || (back != NULL && enter(walk, back) < 0)) {
             return -1;
         }
+        if (front == back) {
+            return end_ring(walk);
+        }
     }
-    hold(walk, object_of(links));
+    hold(walk, &walk->ring_front, object_of(front));
+    hold(walk, &walk->ring_back, back == NULL ? NULL : object_of(back));
     return walk_flush(walk) < 0 ? -1 : 1;
 }
 

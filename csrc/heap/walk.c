@@ -42,16 +42,29 @@ static int room_for_edges(Walk *walk) {
            index_reserve(&walk->index, walk->address.used + BATCH, &walk->address) < 0;
 }
 
+int walk_prepare(Walk *walk) {
+    Column *columns[] = {&walk->address, &walk->parent, &walk->type, &walk->size, &walk->group};
+    size_t all = walk->expected + walk->expected / 16;
+    for (size_t at = 0; at < sizeof columns / sizeof *columns; at++) {
+        if (column_prepare(columns[at], all) < 0) {
+            return -1;
+        }
+    }
+    size_t groups = all / 6; /* an engine has a group for nine objects */
+    return column_prepare(&walk->groups.groups, groups) < 0 || column_prepare(&walk->groups.keys, groups) < 0 ||
+                   index_reserve(&walk->groups.index, groups, &walk->groups.keys) < 0
+               ? -1
+               : 0;
+}
+
 int walk_room(Walk *walk) {
     Column *columns[] = {&walk->address, &walk->parent,   &walk->type,   &walk->size, &walk->group,
                          &walk->late,    &walk->position, &walk->length, &walk->statics};
-    size_t all = walk->expected + walk->expected / 16;
     if (walk->address.used + BATCH > KIND_MASK) {
         return fail(walk, "more objects than a walk can number");
     }
     for (size_t at = 0; at < sizeof columns / sizeof *columns; at++) {
-        size_t more = columns[at]->base == NULL && at < 5 && all > BATCH ? all : BATCH;
-        if (column_reserve(columns[at], more) < 0) {
+        if (column_reserve(columns[at], BATCH) < 0) {
             return fail(walk, "no memory for the walk's tables");
         }
     }

@@ -4,9 +4,6 @@
  */
 #include "heap.h"
 
-/* Room for as many groups from the start, when many objects are expected. */
-#define GROUPS 150000u
-
 PyTypeObject *walk_type;
 
 static PyObject *refused(Walk *walk) {
@@ -25,9 +22,6 @@ static int hide(Walk *walk, PyObject *object) {
 static int enter_own(Walk *walk) {
     uint32_t group;
     if (groups_root(&walk->groups, 0, NOBODY, &group) < 0 || groups_root(&walk->groups, 2, NOBODY, &group) < 0) {
-        return -1;
-    }
-    if (walk->expected > 0 && index_reserve(&walk->groups.index, GROUPS, &walk->groups.keys) < 0) {
         return -1;
     }
     walk->hiding = 1;
@@ -92,16 +86,28 @@ static PyObject *walk_new(PyTypeObject *type, PyObject *arguments, PyObject *nam
         Py_DecRef((PyObject *)walk);
         return NULL;
     }
+    int failed;
+    Py_BEGIN_ALLOW_THREADS
+    failed = walk_prepare(walk);
+    Py_END_ALLOW_THREADS
+    if (failed) {
+        Py_DecRef((PyObject *)walk);
+        return PyErr_NoMemory();
+    }
     return (PyObject *)walk;
 }
 
-static void release(Walk *walk) {
+static void release_held(Walk *walk) {
     for (size_t at = 0; at < walk->type.used; at++) {
         if (AT(walk->type, uint32_t, at) & HELD && column_reserve(&walk->dropped, 1) == 0) {
             AT(walk->dropped, PyObject *, walk->dropped.used++) =
                 (PyObject *)(uintptr_t)AT(walk->address, uint64_t, at);
         }
     }
+}
+
+/* Needs no interpreter. */
+static void release_tables(Walk *walk) {
     Column *columns[] = {&walk->address,    &walk->parent,   &walk->type,   &walk->size,    &walk->group,
                          &walk->late,       &walk->position, &walk->length, &walk->statics, &walk->edges,
                          &walk->edge_start, &walk->edge_end, &walk->garbage};
@@ -111,20 +117,17 @@ static void release(Walk *walk) {
     index_free(&walk->index);
     seen_free(&walk->seen);
     groups_free(&walk->groups);
-    walk->stage = DONE;
-    PyObject *ring_at = walk->ring_at;
+}
+
+static void release_references(Walk *walk) {
     Py_CLEAR(walk->iterator);
-    walk->ring_at = NULL;
-    if (walk->sliced) {
-        Py_XDECREF(ring_at);
-    }
+    Py_CLEAR(walk->ring_front);
+    Py_CLEAR(walk->ring_back);
     walk_drop(walk);
     column_free(&walk->dropped);
     kinds_free(&walk->kinds);
-    PyObject *hidden = walk->hidden, *roots = walk->roots;
-    walk->hidden = walk->roots = NULL;
-    Py_XDECREF(hidden);
-    Py_XDECREF(roots);
+    Py_CLEAR(walk->hidden);
+    Py_CLEAR(walk->roots);
 }
 
 /* A collection would free what is queued; it is put off, not run, while the walk is in motion. */
@@ -174,7 +177,16 @@ static PyObject *walk_close(PyObject *self, PyObject *unused) {
         PyErr_SetString(PyExc_RuntimeError, "close() cannot be called while advance() runs");
         return NULL;
     }
-    release(walk);
+    walk->stage = DONE;
+    walk->busy = 1;
+    if (walk->sliced) {
+        release_held(walk);
+    }
+    Py_BEGIN_ALLOW_THREADS
+    release_tables(walk);
+    Py_END_ALLOW_THREADS
+    walk->busy = 0;
+    release_references(walk);
     return Py_NewRef(Py_None);
 }
 
@@ -182,7 +194,9 @@ static void walk_dealloc(PyObject *self) {
     Walk *walk = (Walk *)self;
     PyTypeObject *type = Py_TYPE(self);
     freefunc free_object = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(walk);
+    release_held(walk);
+    release_tables(walk);
+    release_references(walk);
     PyObject *rules[] = {walk->rules.containers, walk->rules.late,  walk->rules.plain,
                          walk->rules.sizers,     walk->rules.names, walk->rules.basic,
                          walk->rules.item,       walk->rules.namespaces, walk->rules.subclasses};

@@ -42,8 +42,6 @@ _SIZED: tuple[type, ...] = (
     AsyncGeneratorType,
 )
 
-_ROOMY = 1_200_000
-
 
 def native() -> Any:
     """The native module, or None where it was not built."""
@@ -105,8 +103,6 @@ class NativeWalk:
         told = rules()
         own = [*hidden, self, self.__dict__, roots, told]
         sliced = self.pace.max_pause_ms > 0
-        # A table that grows is placed anew, in one go: for slices it is made large enough from the start.
-        expected = max(expected, _ROOMY) if sliced and registries else expected
         self.edges = edges and not sliced
         self.table = NATIVE.Walk(
             told, own, starts, sliced=sliced, registries=registries, expected=expected, edges=self.edges
