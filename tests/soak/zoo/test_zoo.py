@@ -37,25 +37,21 @@ def is_at(template: str, wanted: str) -> bool:
     return template.startswith(wanted) and (not rest or rest.startswith(".<"))
 
 
-def can(need: str, module: Path, verdict: Verdicts) -> bool:
+def can(need: str, verdict: Verdicts) -> bool:
     """Whether the census has what a specimen needs."""
-    if need == "inspectors":  # that know the bound of the specimen's cache
-        return any(one.bound is not None for one in verdict(module).suspects)
-    if need == "lengths":  # of buffers that grow ahead of what they hold
-        return all(len(set(one.growth)) == 1 for one in verdict(ZOO / "leaks" / "array_growth.py").suspects)
     return bool(verdict(ZOO / "leaks" / f"{SHOWN_BY[need]}.py").suspects)
 
 
-def expect_failure(need: str | None, module: Path, verdict: Verdicts, request: pytest.FixtureRequest) -> None:
+def expect_failure(need: str | None, verdict: Verdicts, request: pytest.FixtureRequest) -> None:
     """Mark the test as one that must fail while the census lacks what it needs."""
-    if need is not None and not can(need, module, verdict):
+    if need is not None and not can(need, verdict):
         request.applymarker(pytest.mark.xfail(reason=f"the census lacks {need}", strict=True))
 
 
 @pytest.mark.parametrize("module", LEAKS, ids=[one.stem for one in LEAKS])
 def test_a_leak_is_named(module: Path, verdict: Verdicts, facts: Facts, request: pytest.FixtureRequest) -> None:
     known = facts(module)
-    expect_failure(known.get("NEEDS"), module, verdict, request)
+    expect_failure(known.get("NEEDS"), verdict, request)
     found = verdict(module)
     if "OUTCOME" in known:
         assert found.outcome == known["OUTCOME"], found.reason
@@ -69,7 +65,7 @@ def test_a_leak_is_named(module: Path, verdict: Verdicts, facts: Facts, request:
 
 @pytest.mark.parametrize("module", CALM, ids=[one.stem for one in CALM])
 def test_what_is_calm_is_no_leak(module: Path, verdict: Verdicts, facts: Facts, request: pytest.FixtureRequest) -> None:
-    expect_failure(facts(module).get("NEEDS"), module, verdict, request)
+    expect_failure(facts(module).get("NEEDS"), verdict, request)
     found = verdict(module)
     assert not names(found, Outcome.LEAK)
     assert found.outcome not in {Outcome.LEAK, Outcome.LEAK_NATIVE}, found.reason

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a suspended frame stands: of generators, coroutines, tracebacks and frames that are kept alive."""
+"""Where a suspended frame stands: of generators, coroutines, exceptions, tracebacks and frames that are kept alive."""
 
 from __future__ import annotations
 
 from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType, TracebackType
 from typing import Any
 
-from vllm_soak.heap.attributes import type_name
+from vllm_soak.heap.attributes import derives, type_name
 
 # Compared by identity, never hashed: a metaclass may define its own hash.
 _PREFIXES = ((GeneratorType, "gi"), (CoroutineType, "cr"), (AsyncGeneratorType, "ag"))
+_traceback = BaseException.__dict__["__traceback__"].__get__
+_DEEPEST = 1000
 
 
 def _prefix(cls: type) -> str | None:
@@ -34,8 +36,11 @@ def shown_type(item: object) -> str:
 
 
 def standing(item: Any) -> str:
-    """`function (file.py:line)` of an object that holds a frame; empty for any other."""
+    """`function (file.py:line)` of an object that holds a frame, of an exception where it was raised; else empty."""
     cls = type(item)
+    if derives(cls, BaseException):
+        item = _innermost(_traceback(item))
+        cls = type(item)
     if cls is TracebackType:
         return _place(item.tb_frame.f_code, item.tb_lineno)
     frame = frame_of(item)
@@ -43,6 +48,16 @@ def standing(item: Any) -> str:
         return _place(frame.f_code, frame.f_lineno)
     prefix = _prefix(cls)
     return _place(getattr(item, f"{prefix}_code"), None) if prefix else ""
+
+
+def _innermost(found: Any) -> Any:
+    """The traceback of the frame that raised, of a long one a frame further out."""
+    for _ in range(_DEEPEST):
+        below = None if found is None else found.tb_next
+        if below is None:
+            break
+        found = below
+    return found
 
 
 def _place(code: CodeType, line: int | None) -> str:

@@ -17,6 +17,7 @@ from vllm_soak.heap import native
 from vllm_soak.heap.attributes import type_module, type_name
 from vllm_soak.heap.frames import shown_type
 from vllm_soak.heap.inspectors.elements import one_an_entry
+from vllm_soak.heap.inspectors.evicting import memoised_in
 from vllm_soak.heap.path import Path, Rung, is_ours, owner_module
 from vllm_soak.heap.payload import buffer_bytes, payload_bytes, types_by_bytes
 from vllm_soak.heap.samples import sample
@@ -298,7 +299,9 @@ class _Search:
 
     def _passes(self, member: int, needed: int) -> bool:
         way = self._walk.table.way(member)
-        return any(self._growth(address) * IN_STEP >= needed for address in way)
+        where = self._locate(way)
+        beside = [] if where is None else [id(one) for one in memoised_in(where.owners)]
+        return any(self._growth(address) * IN_STEP >= needed for address in [*way, *beside])
 
     def _is_below(self, group: int, above: int) -> bool:
         while group >= 0:

@@ -6,8 +6,6 @@ from __future__ import annotations
 import functools
 import itertools
 
-NEEDS = "inspectors"
-
 KEYS = itertools.count()
 
 

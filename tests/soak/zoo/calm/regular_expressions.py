@@ -6,8 +6,6 @@ from __future__ import annotations
 import itertools
 import re
 
-NEEDS = "inspectors"
-
 IDS = itertools.count()
 
 

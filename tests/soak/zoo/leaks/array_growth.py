@@ -6,7 +6,6 @@ from __future__ import annotations
 from array import array
 
 PATH = "array_growth.SERVICE.samples"
-NEEDS = "lengths"
 
 
 class Service:

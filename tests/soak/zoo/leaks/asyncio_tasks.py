@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 
 PATH = "asyncio_tasks.TASKS"
-AMONG = 2
 
 LOOP = asyncio.new_event_loop()
 TASKS: set[asyncio.Task[None]] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 
-PATH = ("tee_lagging.SERVICE.slow", "tee_lagging.SERVICE.fast")
+PATH = "tee_lagging.SERVICE.slow"
 NEEDS = "populations"
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 
 PATH = "threading._active"
-AMONG = 5
 
 NEVER = threading.Event()
 

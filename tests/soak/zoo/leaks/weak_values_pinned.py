@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import weakref
 
-PATH = ("weak_values_pinned.PINNED", "weak_values_pinned.SESSIONS.data")
+PATH = "weak_values_pinned.PINNED"
 
 
 class Session:

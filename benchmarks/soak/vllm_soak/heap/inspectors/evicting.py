@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import math
 from typing import Any
 
@@ -30,6 +31,12 @@ _CLASSES = (
 )
 _LRU: Any = type(functools.lru_cache(lambda: None))
 _info = class_dict(_LRU)["cache_info"]
+
+
+def memoised_in(owners: list[object]) -> list[dict[Any, Any]]:
+    """The dicts of the `functools.lru_cache`s among some objects: what is cached hangs on a second list as well."""
+    found = [(one, gc.get_referents(one)) for one in owners if type(one) is _LRU]
+    return [below for one, held in found for below in held if type(below) is dict and existing_dict(one) is not below]
 
 
 def memoised(container: object, owners: list[object]) -> Bound | None:

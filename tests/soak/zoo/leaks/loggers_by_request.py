@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A logger for every request, which `logging` keeps for ever."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+
+PATH = ("logging.root.manager.loggerDict", "logging.Logger.manager.loggerDict")
+
+IDS = itertools.count()
+
+
+def step() -> None:
+    logging.getLogger(f"request-{next(IDS)}")
