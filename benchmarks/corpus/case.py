@@ -16,12 +16,14 @@ class Expected:
     Args:
         outcomes: The outcomes that are right; the first is the one to expect.
         leaks: Ends of the path templates of all containers that are called a leak; each is found, and no other.
+        ring: What one of the rings of objects holds that collections freed, or an empty string.
         at_most_bounded: Ends of the path templates of containers that may be named, but as bounded only.
     """
 
     outcomes: tuple[Outcome, ...]
     leaks: tuple[str, ...] = ()
     at_most_bounded: tuple[str, ...] = ()
+    ring: str = ""
 
 
 @dataclass(frozen=True, slots=True)

