@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 SOURCES := $(wildcard csrc/*/*.c csrc/*/*.h csrc/*/*.cu csrc/*/*.cuh cmake/*.cmake)
 
-.PHONY: install demo serve-demo test lint types unit releases nulls rivals wheel clean
+.PHONY: install demo serve-demo test lint types unit releases nulls rivals corpus wheel clean
 
 install: .venv/installed
 
@@ -52,6 +52,10 @@ nulls: install
 # This tool beside today's other memory tools, on the same leak; about an hour.
 rivals: install
 	$(BIN)/python benchmarks/rivals.py --out vllm-soak-runs/rivals
+
+# Real defects of released engines, their controls, and false alarms: every verdict checked; some twenty minutes.
+corpus: install
+	$(BIN)/python benchmarks/corpus.py
 
 # What a serving image installs.
 wheel: install
