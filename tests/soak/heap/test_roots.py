@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 import weakref
+from pathlib import Path
 from typing import Any
 
+import vllm_soak
 from vllm_soak.heap.roots import all_roots, frame_roots, is_own, locals_of, module_roots
 
 
@@ -104,3 +107,39 @@ def test_the_order_is_the_same_every_time() -> None:
     first = [(root.place, root.label) for root in all_roots()]
     again = [(root.place, root.label) for root in all_roots()]
     assert [one for one in first if one[1] != "first"] == [one for one in again if one[1] not in {"first", "again"}]
+
+
+PROGRAM = """
+from vllm_soak.heap.census import Census
+
+class App:
+    def __init__(self):
+        self.sessions = []
+
+app = App()
+census = Census()
+for turn in range(3):
+    app.sessions.extend([turn] for _ in range(50))
+    rows = census.take(baseline=turn == 0)["populations"]
+print([row["template"] for row in rows if "sessions" in row["template"]])
+"""
+
+
+def test_a_program_run_as_a_module_is_named_by_its_own_names(tmp_path: Path) -> None:
+    """The runner that starts it has the program's namespace in a local of its own."""
+    (tmp_path / "served.py").write_text(PROGRAM, encoding="utf-8")
+    environment = {"PYTHONPATH": f"{Path(vllm_soak.__file__).parents[1]}:{tmp_path}"}
+    command = [sys.executable, "-W", "error", "-m", "served"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.stdout.strip() == "['__main__.app.sessions']", done.stdout + done.stderr
+
+
+def test_what_is_late_comes_last() -> None:
+    module = sys.modules[__name__]
+    namespace = vars(module)  # noqa: F841 - a local that is a module's namespace
+    roots = all_roots()
+    named = next(root for root in roots if root.value is vars(module))
+    last_module = max(at for at, root in enumerate(roots) if not root.place)
+    assert named.place == ""
+    assert not any(root.late for root in roots[:last_module])
+    assert any(root.late for root in roots[last_module:])

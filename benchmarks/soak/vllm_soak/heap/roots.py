@@ -47,8 +47,18 @@ class Root(NamedTuple):
 
 
 def all_roots() -> list[Root]:
-    """Locals of every thread's frames, outermost frame first, then modules by name."""
-    return [*frame_roots(), *module_roots()]
+    """Locals of every thread's frames, outermost frame first, then modules by name, then what is late.
+
+    A namespace is named by its module, not by a local that is the same dictionary: `run_globals` of runpy, which
+    starts a program under `python -m`, is the namespace of `__main__`.
+    """
+    modules = module_roots()
+    namespaces = {id(root.value) for root in modules}
+    plain: list[Root] = []
+    late: list[Root] = []
+    for root in frame_roots():
+        (late if root.late or id(root.value) in namespaces else plain).append(root)
+    return [*plain, *modules, *late]
 
 
 def module_roots(names: Container[str] | None = None) -> list[Root]:
