@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -39,6 +40,30 @@ def test_no_null_series_is_ever_a_leak(shape: str) -> None:
 
 def test_the_reporters_leak_is_seen_after_three_rounds() -> None:
     assert rule([28_000.0] * 3) == ("leak", "steady-growth")
+
+
+def limited(limit: int, steps: int = 5) -> Growth:
+    """100 entries a round from 1,000 on, beside a number that reads like a limit."""
+    return replace(growth([100.0] * steps), limit=limit, limit_name="Cache.maxsize")
+
+
+def test_a_number_that_reads_like_a_limit_keeps_the_answer_open_until_it_is_passed() -> None:
+    found = judge_growth(limited(2000))
+    assert found is not None
+    assert (found.outcome, found.rule) == (Outcome.INCONCLUSIVE, "may-be-bounded")
+    assert "Cache.maxsize=2,000 may be its limit" in found.reason
+    assert "some 10,020 more requests" in found.settle  # 501 entries at one per 20 requests
+    at_limit, passed = judge_growth(limited(1500)), judge_growth(limited(1499))
+    assert at_limit is not None
+    assert at_limit.outcome is Outcome.INCONCLUSIVE
+    assert passed is not None
+    assert passed.outcome is Outcome.LEAK
+
+
+def test_such_a_number_changes_no_other_answer() -> None:
+    stopped = judge_growth(replace(growth([100.0, 50.0, 0.0, 0.0, 0.0]), limit=5000, limit_name="Cache.maxsize"))
+    assert stopped is not None
+    assert (stopped.outcome, stopped.rule) == (Outcome.BOUNDED, "stopped")
 
 
 @settings(deadline=None)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import synthetic_series as made
 
 from vllm_soak.store.record import Arm
 from vllm_soak.verdict.outcome import Outcome
-from vllm_soak.verdict.reconcile import fragmentation, gc_deferred, measured_samples, named_bytes, reconcile
+from vllm_soak.verdict.reconcile import cycles, fragmentation, gc_deferred, measured_samples, named_bytes, reconcile
 from vllm_soak.verdict.series import byte_series
 from vllm_soak.verdict.suspects import judge_containers
 
@@ -82,3 +84,30 @@ def test_one_burst_is_not_every_round() -> None:
     arm = made.arm([1e8] * 7)
     arm.samples[4].values["gc_freed"] = 100.0 * MIB
     assert gc_deferred(measured_samples(arm, made.PROCESS), byte_series(arm, made.PROCESS)) is None
+
+
+def with_garbage(*rings: tuple[str, int]) -> Arm:
+    arm = made.arm([1e8] * 7, values={"gc_freed": 2.0 * MIB})
+    rows = [{"ring": ring, "count": count, "objects": 9} for ring, count in rings]
+    arm.samples[:] = [replace(one, garbage=rows) for one in arm.samples]
+    return arm
+
+
+def test_rings_are_counted_over_the_measured_rounds_and_the_first_is_named() -> None:
+    arm = with_garbage(("Node.next -> Node", 10), ("Request.hasher -> partial.args[i] -> Request", 2000))
+    samples, series = measured_samples(arm, made.PROCESS), byte_series(arm, made.PROCESS)
+    found = cycles(samples, series)
+    assert [(one.ring, one.count, one.per_request) for one in found] == [
+        ("Request.hasher -> partial.args[i] -> Request", 10_000, 1.0),
+        ("Node.next -> Node", 50, 0.005),
+    ]
+    finding = gc_deferred(samples, series)
+    assert finding is not None
+    assert finding.reason.endswith(": Request.hasher -> partial.args[i] -> Request (1 a request)")
+
+
+def test_without_rings_only_bytes_are_told() -> None:
+    arm = with_garbage()
+    finding = gc_deferred(measured_samples(arm, made.PROCESS), byte_series(arm, made.PROCESS))
+    assert finding is not None
+    assert finding.reason.endswith("bytes a request")

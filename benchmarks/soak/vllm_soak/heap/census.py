@@ -139,7 +139,7 @@ class Census:
             "containers": walk.containers,
             "seconds": time.monotonic() - started,
             "walker": walked.name,
-            "partial": "; ".join(filter(None, [walk.partial, cut])),
+            "partial": "; ".join(filter(None, [walk.partial, _unrooted(walk), cut])),
             "populations": rows,
         }
 
@@ -271,6 +271,15 @@ class _Naming:
         while path.text in self._series:
             path = path._replace(ordinal=path.ordinal + 1)
         return path
+
+
+def _unrooted(walk: AnyWalk) -> str:
+    """Why a walk did not look at what no root reaches, or an empty string."""
+    if not isinstance(walk, NativeWalk):
+        return ""  # it sees containers only, and by name: said with every verdict
+    if not walk.rings:
+        return "the collector's lists are not where they are expected, so what no root reaches was not seen"
+    return "what no root reaches is not seen in slices" if walk.pace.max_pause_ms > 0 else ""
 
 
 def _row(series: Series, where: Located, growth: int, *, measured: bool, contents: bool) -> dict[str, Any]:
