@@ -38,6 +38,8 @@ from vllm_soak.verdict.judge import judge
 from vllm_soak.verdict.outcome import RunVerdict
 
 MOST_NAMESAKES = 1000
+# Of a server's log, when it failed: the rest is in the run folder.
+LOG_LINES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +199,8 @@ def run_experiment(plan: Plan, engine: Target, store: RunStore, folder: Path, pr
     except EngineError as failure:
         store.add_event("", "error", str(failure))
         progress.note(str(failure))
+        for line in getattr(failure, "log_tail", [])[-LOG_LINES:] if plan.driver == "serve" else []:
+            progress.note(f"  | {line}")
         return "failed"
     return "finished"
 

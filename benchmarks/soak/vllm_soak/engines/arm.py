@@ -121,6 +121,7 @@ class ArmRunner:
         self._done = 0
         self.requests += int(done["requests"])
         self._pieces.append(done)
+        self._check_client(done)
         self._check_failures(done)
 
     @property
@@ -254,6 +255,14 @@ class ArmRunner:
     def _advance(self, done: int, on_progress: Callable[[int], None]) -> None:
         self._done = done
         on_progress(done)
+
+    def _check_client(self, done: dict[str, Any]) -> None:
+        """Say when it was the load itself that was slow, and when an open loop did not keep its rate."""
+        if slow := (done.get("client") or {}).get("bottleneck"):
+            self.store.add_event(self.name, "warning", f"the load was the bottleneck: {slow}")
+        if delayed := int(done.get("delayed") or 0):
+            text = f"{delayed} arrivals waited for --max-concurrency, {done.get('longest_delay', 0.0):.1f} s at most"
+            self.store.add_event(self.name, "warning", f"the offered rate was not kept: {text}")
 
     def _check_failures(self, done: dict[str, Any]) -> None:
         """Say that requests failed; refuse a round that did another work than the others.
