@@ -5,12 +5,16 @@ import pytest
 from packaging.requirements import Requirement
 
 from vllm_soak.environments.recipe import recipe_for, supported_flavour, untested_notice
-from vllm_soak.environments.releases import TESTED, Release
+from vllm_soak.environments.releases import TESTED, TESTED_MLX, Release
 
 
 @pytest.mark.parametrize(
     ("version", "torch"),
     [
+        ("0.11.2", "2.8.0"),
+        ("0.12.0", "2.9.1"),
+        ("0.14.1", "2.9.1"),
+        ("0.15.0", "2.10.0"),
         ("0.16.0", "2.10.0"),
         ("0.17.1", "2.10.0"),
         ("0.19.1", "2.10.0"),
@@ -43,6 +47,28 @@ def test_the_cuda_build_is_installed_as_it_is() -> None:
     release = Release("vllm", "0.25.1")
     assert supported_flavour(release, "scheduler") == "full"
     assert recipe_for(release, "full").overrides == ()
+
+
+@pytest.mark.parametrize(
+    ("release", "mlx_lm"),
+    [
+        (Release("vllm-mlx", "0.2.7"), "0.30.7"),
+        (Release("vllm-mlx", "0.3.0"), "0.31.0"),
+        (Release("vllm-mlx", "0.4.1"), "0.31.3"),
+        (Release("rapid-mlx", "0.12.18"), "0.31.3"),
+    ],
+)
+def test_mlx_engines_get_the_cpu_build_and_a_fitting_mlx_lm(release: Release, mlx_lm: str) -> None:
+    overrides = recipe_for(release, "full").overrides
+    assert f"mlx-lm=={mlx_lm}" in overrides
+    assert any(line.startswith("mlx[cpu]==") for line in overrides)
+    dropped = {entry.name for entry in map(Requirement, overrides) if entry.marker and not entry.marker.evaluate()}
+    assert {"gradio", "mlx-vlm", "torch", "torchvision"} <= dropped
+
+
+@pytest.mark.parametrize("name", TESTED_MLX)
+def test_mlx_engines_have_one_flavour(name: str) -> None:
+    assert supported_flavour(Release(name, "0.4.1"), "scheduler") == "full"
 
 
 def test_only_an_untested_release_is_announced() -> None:

