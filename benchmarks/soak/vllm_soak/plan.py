@@ -77,6 +77,7 @@ class Plan:
         num_gpu_blocks_override: KV-cache blocks; tiny models default to 2,000, so that the prefix cache fills early.
         max_model_len: Longest sequence in tokens; the tiny models default to 2,048.
         watch: Container paths whose length is sampled after every round.
+        show_contents: Show numbers and the beginning of texts among samples of what grew; they may be a user's.
         patches: Patches to apply: none (the engine as released), all, or names.
         ab: Soak twice, with patches off and with patches on, and compare.
         ab_order: Alternate the arms in small blocks (interleaved; both engines are up at once) or one after the other.
@@ -117,6 +118,7 @@ class Plan:
     num_gpu_blocks_override: int | None = None
     max_model_len: int | None = None
     watch: Annotated[tuple[str, ...], Parameter(negative="")] = ()
+    show_contents: Annotated[bool, Parameter(negative="")] = False
     patches: str = "none"
     ab: Annotated[bool, Parameter(negative="")] = False
     ab_order: ArmOrder = "auto"

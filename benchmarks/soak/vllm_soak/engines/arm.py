@@ -202,7 +202,8 @@ class ArmRunner:
             process = unique_role(str(who["process"]), seen)
             seen.append(process)
             self._record_sample(index, phase, process, int(who["pid"]), probe.sample(settle=True, watch=self.watched))
-            answer = probe.census(baseline=who["pid"] not in self._walked)
+            baseline = who["pid"] not in self._walked
+            answer = probe.census(baseline=baseline, contents=self.plan.show_contents)
             self._walked.add(who["pid"])
             self._record_census(index, process, answer)
 
