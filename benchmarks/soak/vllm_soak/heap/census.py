@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vllm_soak.heap.attributes import type_name
 from vllm_soak.heap.bounds import bound_of
 from vllm_soak.heap.frames import shown_type
-from vllm_soak.heap.inspectors.limits import named_limit
+from vllm_soak.heap.inspectors.limits import Limit, named_limit
 from vllm_soak.heap.inspectors.weak import weak_registry
 from vllm_soak.heap.kinds import container_base, kind_of, length, shallow_bytes
 from vllm_soak.heap.locate import Locator
@@ -51,6 +51,7 @@ class Series:
         length: `len()` at the last census.
         exclusive: Exclusive bytes an entry when last measured.
         samples: What its last entries looked like then.
+        limit: A number beside it that read like its limit then.
     """
 
     path: Path
@@ -59,6 +60,7 @@ class Series:
     length: int
     exclusive: float | None = None
     samples: list[str] = field(default_factory=list)
+    limit: Limit | None = None
 
 
 class Census:
@@ -287,7 +289,9 @@ def _row(series: Series, where: Located, growth: int, *, measured: bool, content
     if measured and growth > 0:
         _look_into(series, where.item, base, contents=contents)
     bound = bound_of(where.item, where.owners)
-    limit = named_limit(where.item, where.owners, series.length) if measured and bound is None else None
+    if measured:
+        series.limit = named_limit(where.item, where.owners, series.length)
+    limit = series.limit if bound is None and series.limit and series.length <= series.limit.length else None
     return {
         "path": series.path.text,
         "template": series.path.template,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import islice
 from types import ModuleType
 from typing import Any
 
@@ -49,7 +50,10 @@ def samples(container: object, base: type, *, contents: bool = False) -> list[st
 
 def sample(item: object, *, contents: bool = False) -> str:
     """One object: its type, then its length, shape or fields."""
-    fields = _fields(item, contents=contents) if _has_fields(item) else ""
+    try:
+        fields = _fields(item, contents=contents) if _has_fields(item) else ""
+    except RuntimeError:  # another thread is adding one just now
+        fields = ""
     return _cut(f"{_brief(item, contents=contents)}{fields}")
 
 
@@ -106,7 +110,8 @@ def _attributes(item: object) -> list[tuple[str, object]]:
     """One more than are shown, so that it can be said that there are more."""
     namespace = existing_dict(item)
     if namespace is not None:
-        return [(name, value) for name, value in list(namespace.items())[: _FIELDS + 1] if type(name) is str]
+        pairs = islice(dict.items(namespace), _FIELDS + 1)
+        return [(name, value) for name, value in pairs if type(name) is str]
     names = list(dict.fromkeys([*slots(type(item)), *mentioned(type(item))]))[:_TRIED]
     found = [(name, read(item, name)) for name in names if not name.startswith("__")]
     return [(name, value) for name, value in found if value is not MISSING and not callable(value)][: _FIELDS + 1]

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from vllm_soak.heap.attributes import MISSING, existing_dict, module_dict, mro, type_module, type_name
+from vllm_soak.heap.kinds import CONTAINERS
 
 
 class Bound(NamedTuple):
@@ -24,9 +25,16 @@ Rule = Callable[[Any, list[object]], "Bound | None"]
 
 def holder(owners: list[object]) -> object | None:
     """The nearest object above a container, an instance rather than its namespace."""
-    if len(owners) > 1 and type(owners[-1]) is dict and existing_dict(owners[-2]) is owners[-1]:
+    if len(owners) > 1 and is_namespace(owners[-2], owners[-1]):
         return owners[-2]
     return owners[-1] if owners else None
+
+
+def is_namespace(above: object, item: object) -> bool:
+    """Whether an object is the namespace of the instance above it."""
+    if type(item) is not dict or any(type(above) is cls for cls in CONTAINERS):
+        return False  # a builtin container has none, and may have a million references to look through
+    return existing_dict(above) is item
 
 
 def is_named(cls: type, name: str, module: str) -> bool:

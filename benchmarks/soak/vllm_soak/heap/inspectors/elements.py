@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vllm_soak.heap.attributes import existing_dict
 from vllm_soak.heap.bounds import bound_of
-from vllm_soak.heap.inspectors.bound import Bound
+from vllm_soak.heap.inspectors.bound import Bound, is_namespace
 from vllm_soak.heap.kinds import container_base, length
 
 if TYPE_CHECKING:
@@ -51,4 +50,4 @@ def _only_container(member: Located) -> tuple[object, list[object]] | None:
 
 def _is_container(chain: list[object], at: int) -> bool:
     """Whether an object of the chain is a container, and not an instance's namespace."""
-    return container_base(chain[at]) is not None and not (at and existing_dict(chain[at - 1]) is chain[at])
+    return container_base(chain[at]) is not None and not (at and is_namespace(chain[at - 1], chain[at]))

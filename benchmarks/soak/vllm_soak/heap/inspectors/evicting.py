@@ -8,7 +8,7 @@ import gc
 import math
 from typing import Any
 
-from vllm_soak.heap.attributes import MISSING, class_dict, existing_dict, read, type_name
+from vllm_soak.heap.attributes import MISSING, class_dict, read, type_name
 from vllm_soak.heap.inspectors.bound import Bound, holder, is_count, is_named
 
 # Private attributes of cachetools' caches that hold one entry a cached item.
@@ -31,18 +31,19 @@ _CLASSES = (
 )
 _LRU: Any = type(functools.lru_cache(lambda: None))
 _info = class_dict(_LRU)["cache_info"]
+_namespace = class_dict(_LRU)["__dict__"].__get__
 
 
 def memoised_in(owners: list[object]) -> list[dict[Any, Any]]:
     """The dicts of the `functools.lru_cache`s among some objects: what is cached hangs on a second list as well."""
     found = [(one, gc.get_referents(one)) for one in owners if type(one) is _LRU]
-    return [below for one, held in found for below in held if type(below) is dict and existing_dict(one) is not below]
+    return [below for one, held in found for below in held if type(below) is dict and _namespace(one) is not below]
 
 
 def memoised(container: object, owners: list[object]) -> Bound | None:
     """`functools.lru_cache` with a `maxsize`; with `maxsize=None`, or `functools.cache`, it has no limit."""
     wrapper = owners[-1] if owners else None
-    if type(wrapper) is not _LRU or type(container) is not dict or existing_dict(wrapper) is container:
+    if type(wrapper) is not _LRU or type(container) is not dict or _namespace(wrapper) is container:
         return None
     limit = _info(wrapper).maxsize  # a method of C code, which makes a named tuple
     if not is_count(limit):
