@@ -32,7 +32,7 @@ def test_from_a_step_to_its_capture_in_the_store(store, live, until):
     observation = Observation(store, folder, subject)
     observation.start()
     until(lambda: bool(observation.sampler.processes))
-    for event in [*seconds(200, 0.27), *seconds(60, 0.4)]:
+    for event in [*seconds(200, 0.27), *seconds(80, 0.4)]:
         observation.second(event)
     observation.stop()
     (arm,) = read_run(folder).arms

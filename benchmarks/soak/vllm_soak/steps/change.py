@@ -22,12 +22,13 @@ from statistics import median
 import numpy as np
 import ruptures
 
-# Bins before and after a split: two minutes of what was usual, twenty seconds of what is new.
+# Bins before and after a split: two minutes of what was usual, forty seconds of what is new. With twenty, neighbours
+# that took the machine for some seconds now and then were told in a third of the runs (benchmarks/step_rates.py).
 FEWEST_BEFORE = 24
-FEWEST_AFTER = 4
+FEWEST_AFTER = 8
 NOISE_FACTOR = 2.0
 # Share of the bins after a step that must be beyond the middle between both levels.
-STAYING = 0.8
+STAYING = 0.9
 
 
 @dataclass(frozen=True, slots=True)

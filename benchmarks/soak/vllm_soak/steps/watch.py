@@ -65,7 +65,7 @@ class StepWatch:
     Feed it one call of `add` a second of load. Not thread-safe: one thread at a time.
 
     Args:
-        on_step: Takes each step when it is certain, about half a minute after it happened.
+        on_step: Takes each step when it is certain, about three quarters of a minute after it happened.
         arm: Name of the arm, for the record.
         effects: Least change of each series as a share; other series are not watched.
     """
