@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from vllm_soak.report.evidence import blind_spots, contained, evidence, patch_lines, warnings
 from vllm_soak.store.record import Event
+from vllm_soak.verdict.outcome import Cycle
 
 
 def test_a_bounded_cache_is_told_with_its_rule(ab_verdict):
@@ -73,3 +74,16 @@ def test_the_smallest_leak_is_said_once(leak_run, leak_verdict):
     process = replace(leak_verdict.arms[0].processes[0], reason="a leak above 5,500 resident bytes would have shown")
     verdict = replace(leak_verdict, arms=[replace(leak_verdict.arms[0], processes=[process])])
     assert "smallest leak" not in "\n".join(evidence(leak_run, verdict))
+
+
+def test_rings_that_collections_freed_are_told_when_they_are_frequent(leak_run, leak_verdict):
+    [arm] = leak_verdict.arms
+    [process] = arm.processes
+    rings = [
+        Cycle("Request.hasher -> partial.args[i] -> Request", 2000, 1.0),
+        Cycle("Node.next -> Node", 5, 0.002),
+    ]
+    told = replace(leak_verdict, arms=[replace(arm, processes=[replace(process, cycles=rings)])])
+    lines = evidence(leak_run, told)
+    assert any("Request.hasher -> partial.args[i] -> Request, 1 a request" in line for line in lines)
+    assert not any("Node.next" in line for line in lines)

@@ -102,3 +102,10 @@ def test_more_than_all_of_the_growth_is_all_of_it(leak_verdict):
     parts = replace(process.reconciliation, growth=1000.0)
     text = str(draw_ladder("run", replace(process, reconciliation=parts), suspect))
     assert "explains all of +1,000 B" in text
+
+
+def test_new_entries_that_look_alike_are_shown_once(process, suspect):
+    alike = replace(suspect, samples=["str[36]: Request(id=str[36])"] * 2 + ["None: int"])
+    lines = str(draw_ladder("run", process, alike)).splitlines()
+    assert lines[-2:] == ["  new entries: str[36]: Request(id=str[36])", "               None: int"]
+    assert "new entries" not in str(draw_ladder("run", process, suspect))

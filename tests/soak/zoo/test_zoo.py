@@ -2,9 +2,9 @@
 """Every leak of the zoo is named at the right path, and nothing that is calm is called a leak.
 
 A specimen is a module with a `step()` that does one piece of work, and constants that say what is expected of it:
-`PATH`, template of the culprit, or a tuple where several are right; `AMONG`, the culprit is among so many first
-suspects (1: it is the first); `OUTCOME`, where a process is judged otherwise than by a container; `REQUIRES`, a library
-that it is about; `NEEDS`, something that not every census can see.
+`PATH`, template of the culprit, or a tuple where several are right; `OUTCOME`, where a process is judged otherwise than
+by a container; `SHOWS`, something that the report says; `REQUIRES`, a library that it is about; `NEEDS`, something that
+not every census can see.
 """
 
 from __future__ import annotations
@@ -31,6 +31,13 @@ def names(found: ProcessVerdict, *outcomes: Outcome) -> list[str]:
     return [one.template for one in found.suspects if one.outcome in (outcomes or tuple(Outcome))]
 
 
+def shown(found: ProcessVerdict) -> str:
+    """What a report says of the process and its first suspect."""
+    first = found.suspects[:1]
+    types = [step.type for one in first for step in one.steps]
+    return "\n".join([found.reason, *types, *(text for one in first for text in one.samples)])
+
+
 def is_at(template: str, wanted: str) -> bool:
     """Whether a template is the wanted one, or leads from it to something without a name of its own."""
     rest = template.removeprefix(wanted)
@@ -53,13 +60,13 @@ def test_a_leak_is_named(module: Path, verdict: Verdicts, facts: Facts, request:
     known = facts(module)
     expect_failure(known.get("NEEDS"), verdict, request)
     found = verdict(module)
+    assert known.get("SHOWS", "") in shown(found)
     if "OUTCOME" in known:
         assert found.outcome == known["OUTCOME"], found.reason
         return
     wanted = known["PATH"] if isinstance(known["PATH"], tuple) else (known["PATH"],)
     leaks = names(found, Outcome.LEAK)
-    first = leaks[: known.get("AMONG", 1)]
-    assert any(is_at(one, path) for one in first for path in wanted), (leaks, names(found))
+    assert any(is_at(one, path) for one in leaks[:1] for path in wanted), (leaks, names(found))
     assert found.outcome is Outcome.LEAK
 
 

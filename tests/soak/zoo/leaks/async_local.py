@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 
 PATH = ("async_local.LOOP.<Task>.seen", "async_local.TASK.seen", "async_local.TASK.<coroutine>.seen")
+SHOWS = "coroutine "
 
 
 async def collect(inbox: asyncio.Queue[object]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 PATH = "coroutines_kept.SERVICE.pending"
+SHOWS = "coroutine notify (coroutines_kept.py:"
 
 
 async def notify(block: bytearray) -> int:

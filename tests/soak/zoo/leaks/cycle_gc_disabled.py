@@ -7,6 +7,7 @@ import gc
 
 PATH = ""
 OUTCOME = "gc-deferred"
+SHOWS = "Node.itself -> Node (1 a request)"
 
 gc.disable()
 

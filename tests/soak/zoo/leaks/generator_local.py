@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 PATH = "generator_local.SERVICE.stream.seen"
+SHOWS = "generator collect (generator_local.py:"
 
 
 def collect() -> Generator[int, object, None]:

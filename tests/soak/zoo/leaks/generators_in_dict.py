@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 PATH = "generators_in_dict.SERVICE.streams"
+SHOWS = "generator stream (generators_in_dict.py:"
 
 
 def stream(size: int) -> Iterator[int]:

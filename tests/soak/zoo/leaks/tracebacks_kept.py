@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 PATH = "tracebacks_kept.SERVICE.failures"
+SHOWS = "ValueError fail (tracebacks_kept.py:"
 
 
 class Service:
