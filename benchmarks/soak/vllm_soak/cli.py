@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import traceback
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +15,7 @@ from rich.console import Console
 
 from vllm_soak import __version__
 from vllm_soak.errors import ExitCode, SoakError, UsageError
-from vllm_soak.plan import Driver, Plan
+from vllm_soak.plan import Driver, Plan, with_server_args
 
 if TYPE_CHECKING:
     from vllm_soak.soak import Finished
@@ -71,7 +70,7 @@ def run(*server_args: str, plan: Plan | None = None) -> int:
     """
     from vllm_soak.soak import soak
 
-    return ended(soak(replace(plan or Plan(), server_args=server_args), console))
+    return ended(soak(with_server_args(plan or Plan(), server_args), console))
 
 
 @app.command

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -182,6 +182,14 @@ class Plan:
         """The plan as plain JSON values, for the store and the report."""
         values = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
         return {**values, "request_rate": "inf" if math.isinf(self.request_rate) else self.request_rate}
+
+
+def with_server_args(plan: Plan, given: tuple[str, ...]) -> Plan:
+    """A plan with what stands after `--`; a model that is named there is the run's model."""
+    from vllm_soak.engines.serve.arguments import as_options, given_value
+
+    model = given_value(as_options(given), "--model")
+    return replace(plan, server_args=given, model=model or plan.model)
 
 
 AT_LEAST_ONE = (

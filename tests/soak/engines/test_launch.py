@@ -16,9 +16,10 @@ from vllm_soak.engines.launch import (
     target_environment,
     workload_arguments,
 )
+from vllm_soak.engines.serve.target import ServeTarget
 from vllm_soak.environments.releases import Release
 from vllm_soak.environments.target import Target
-from vllm_soak.plan import Plan
+from vllm_soak.plan import Plan, with_server_args
 
 
 def engine(name: str = "vllm-cpu") -> Target:
@@ -85,3 +86,38 @@ def test_a_target_is_prepared_but_not_started(tmp_path: Path) -> None:
     assert (tmp_path / "probe-run").stat().st_mode & 0o777 == 0o700
     assert Path(start["model"], "config.json").is_file()
     assert start["workload"] == workload_arguments(Plan())
+
+
+def command_of(plan: Plan, folder: Path) -> list[str]:
+    target, _ = build_target(plan, engine(), arm_settings(plan)[0], folder)
+    assert isinstance(target, ServeTarget)
+    return target.server.command
+
+
+def test_a_tiny_model_is_served_with_what_it_needs(tmp_path: Path) -> None:
+    words = " ".join(command_of(Plan(driver="serve"), tmp_path))
+    for option in ("--load-format dummy", "--num-gpu-blocks-override 2000", "--block-size 16", "--max-model-len 2048"):
+        assert option in words
+
+
+def test_a_model_of_the_users_own_keeps_its_defaults(tmp_path: Path) -> None:
+    words = " ".join(command_of(with_server_args(Plan(driver="serve"), ("org/model",)), tmp_path))
+    assert "--model org/model" in words
+    for option in ("dummy", "--num-gpu-blocks-override", "--block-size", "--max-model-len"):
+        assert option not in words
+    asked = with_server_args(Plan(driver="serve", block_size=32), ("org/model",))
+    assert "--block-size 32" in " ".join(command_of(asked, tmp_path))
+
+
+def test_a_server_has_its_engine_in_a_process_of_its_own(tmp_path: Path) -> None:
+    plan = Plan(driver="serve")
+    seen = target_environment(plan, engine(), arm_settings(plan)[0], tmp_path)
+    assert seen.get("VLLM_ENABLE_V1_MULTIPROCESSING") != "0"
+    assert seen["VLLM_SOAK_ROLE"] == "APIServer"
+
+
+def test_the_load_of_a_server_is_the_mix_of_the_flags(tmp_path: Path) -> None:
+    plan = Plan(driver="serve", stream=True, abort=0.1, random_output_len=8)
+    _, start = build_target(plan, engine(), arm_settings(plan)[0], tmp_path)
+    (part,) = start["mix"]["part"]
+    assert (part["stream"], part["abort"], part["output_len"], part["endpoint"]) == (True, 0.1, 8, "completions")

@@ -23,6 +23,8 @@ from vllm_soak.plan import Plan
 # A pool that the default load of 14 blocks a request fills within the first warm-up round.
 TINY_BLOCKS = 2000
 TINY_MODEL_LEN = 2048
+# What the plan says when nobody asked for a block size.
+STANDARD_BLOCK_SIZE = 16
 # What the one process of each driver, or the outermost one, is called in the report.
 ROLES = {"core": "Scheduler", "inproc": "LLM", "serve": "APIServer"}
 LOAD_MODULE = "vllm_soak.load"
@@ -113,14 +115,12 @@ def serve_target(
 
 def serve_arguments(plan: Plan, engine: Target, model: str) -> dict[str, Any]:
     """Engine arguments of a server: those of a tiny model, then the plan's; a user's own model keeps its defaults."""
-    own = any(
-        word == "--model" or word.startswith("--model=") or not word.startswith("-") for word in plan.server_args[:1]
-    )
-    defaults = tiny_defaults(plan.model) if plan.tiny and not own else {}
     wanted = engine_arguments(plan)
-    if "block_size" in wanted:
+    if plan.tiny:
         wanted["block_size"] = fit_block_size(int(wanted["block_size"]), engine.release)
-    return {"model": model, **defaults, **wanted}
+    elif plan.block_size == STANDARD_BLOCK_SIZE and "block_size" not in plan.engine_arguments():
+        del wanted["block_size"]
+    return {"model": model, **(tiny_defaults(plan.model) if plan.tiny else {}), **wanted}
 
 
 def target_environment(plan: Plan, engine: Target, setting: ArmSettings, sockets: Path) -> dict[str, str]:

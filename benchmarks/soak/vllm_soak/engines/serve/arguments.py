@@ -35,7 +35,7 @@ def server_arguments(engine_args: Mapping[str, Any], given: Sequence[str], port:
 
 def as_options(given: Sequence[str]) -> list[str]:
     """A user's arguments with `vllm serve MODEL` written as the module takes it: `--model MODEL`."""
-    words = list(given[1:]) if given[:2] == ("serve",) or list(given[:1]) == ["serve"] else list(given)
+    words = list(given[1:] if list(given[:1]) == ["serve"] else given)
     return ["--model", *words] if words and not words[0].startswith("-") else words
 
 
