@@ -35,7 +35,7 @@ NAMED = 24
 SAMPLES = 5
 # Members that are described, and objects that are looked at above one, since a chain may be long.
 NEWEST = 3
-FARTHEST = 100_000
+FARTHEST = 20_000
 # A group or container explains growth below it when it grew by at least one part in this many.
 IN_STEP = 8
 # Fewer new objects than this in one round are what a lazy import or a log line leaves.
