@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a tiny model's folder: config, tokenizer, chat template; weights are made up by the engine.
 
-Weights come from `load_format="dummy"` with the engine's seed, so a folder is a few kilobytes of text
-and byte-identical wherever it is built.
+vLLM makes weights up (`load_format="dummy"`) from the engine's seed, so a folder is a few kilobytes of text
+and byte-identical wherever it is built. Engines on mlx read weights from files: `engines/mlx/weights.py`
+adds them in the engine's process.
 """
 
 from __future__ import annotations
@@ -12,13 +13,21 @@ import hashlib
 import json
 import shutil
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vllm_soak.engines.models import gemma3, lfm2, llama, tokenizer
+from vllm_soak.engines.models import gemma3, lfm2, llama, qwen3_5, tokenizer
 from vllm_soak.errors import UsageError
 
-KINDS = {"llama": llama.config, "gemma3": gemma3.config, "lfm2": lfm2.config}
+KINDS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "llama": llama.config,
+    "gemma3": gemma3.config,
+    "lfm2": lfm2.config,
+    "qwen3_5": qwen3_5.config,
+    "qwen3_5-mtp": partial(qwen3_5.config, mtp_layers=1),
+}
 PREFIX = "tiny:"
 # Kernels of these families exist in half precision only, on a CPU too.
 HALF_PRECISION = ("gemma3", "lfm2")
@@ -57,7 +66,7 @@ def build(kind: str, folder: Path) -> Path:
     The name carries the content's digest, and the folder appears whole or not at all.
 
     Args:
-        kind: `llama`, `gemma3` or `lfm2`, with or without `tiny:` before it.
+        kind: A key of `KINDS`, with or without `tiny:` before it.
         folder: Where models are cached.
 
     Raises:

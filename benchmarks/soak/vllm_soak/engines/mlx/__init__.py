@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""vllm-mlx and rapid-mlx, driven in the engine's own process."""
