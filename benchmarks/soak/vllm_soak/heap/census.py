@@ -305,11 +305,18 @@ def _row(series: Series, where: Located, growth: int, *, measured: bool, content
         "bound_reason": "" if bound is None else bound.reason,
         "limit": None if limit is None else limit.length,
         "limit_name": "" if limit is None else limit.name,
-        "weak": weak_registry(where.owners),
+        "weak": _weak(where),
         "steps": series.path.steps,
         "entry_types": entry_types(where.item, base),
         "samples": series.samples,
     }
+
+
+def _weak(where: Located) -> str:
+    try:
+        return weak_registry(where.item, where.owners)
+    except RuntimeError:  # it is being changed
+        return ""
 
 
 def _look_into(series: Series, item: object, base: type, *, contents: bool) -> None:
