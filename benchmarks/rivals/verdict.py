@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from rivals.evidence import best, conclusive, place
-from vllm_soak.engines.arm import population
+from vllm_soak.engines.census_rows import population
 from vllm_soak.store.record import MEASURED, WARM_UP, Arm, Census, Population, Round, Sample
 from vllm_soak.verdict.outcome import Outcome, Suspect
 from vllm_soak.verdict.process import judge_process

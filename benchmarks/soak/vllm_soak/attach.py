@@ -15,8 +15,8 @@ from typing import Any
 
 from rich.console import Console
 
-from vllm_soak.engines.arm import population
 from vllm_soak.engines.attached import Attached, attach_to
+from vllm_soak.engines.census_rows import census_row, population_rows
 from vllm_soak.engines.resident import Least
 from vllm_soak.errors import EngineError, UsageError
 from vllm_soak.observe.role import is_engine
@@ -27,7 +27,7 @@ from vllm_soak.report.live import LiveView
 from vllm_soak.soak import Finished, make_run_folder, report, still_there
 from vllm_soak.steps.observation import Observation, Subject
 from vllm_soak.store.reader import read_run
-from vllm_soak.store.record import MEASURED, WARM_UP, Census, PatchRow, Round, Sample
+from vllm_soak.store.record import MEASURED, WARM_UP, PatchRow, Round, Sample
 from vllm_soak.store.writer import RunStore
 from vllm_soak.verdict.judge import judge
 from vllm_soak.verdict.outcome import Outcome
@@ -232,9 +232,7 @@ class Watcher:
         self._walked.add(pid)
         # Lengths are read at the end of a walk, and the load goes on meanwhile.
         where: dict[str, Any] = {"arm": ARM, "process": process, "round": index, "requests": self._counted()}
-        counts = {key: answer[key] for key in ("objects", "containers", "seconds", "walker", "partial")}
-        rows = [population(row, where) for row in answer["populations"]]
-        self.store.add_census(Census(**where, **counts), rows)
+        self.store.add_census(census_row(answer, where), population_rows(answer, where))
 
     def _report_probes(self) -> None:
         """Say which processes carry the probe, and keep what became of the patches in them."""

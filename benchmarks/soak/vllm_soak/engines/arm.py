@@ -5,25 +5,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from vllm_soak.engines.census_rows import census_row, population_rows
+from vllm_soak.engines.loaded import remarks, too_many_failed
 from vllm_soak.engines.soaked import Soaked, unique_role
 from vllm_soak.errors import EngineError
 from vllm_soak.plan import Plan
 from vllm_soak.probe.client import ProbeClient
 from vllm_soak.sampling.histogram import merge_snapshots
 from vllm_soak.steps.observation import Observation, Subject
-from vllm_soak.store.record import Census, PatchRow, Population, Round, Sample, Step
+from vllm_soak.store.record import PatchRow, Round, Sample
 from vllm_soak.store.writer import RunStore
 
 # A slow model does not run all pairs: this long, and at least as many as give an interval at all.
 COST_SECONDS = 60.0
 FEWEST_PAIRS = 6
-# Share of a block's requests that may fail: beyond, its work is not that of the other rounds.
-MOST_FAILED = 0.02
-ROW = {field.name for field in fields(Population)}
 
 
 class ArmRunner:
@@ -121,8 +119,7 @@ class ArmRunner:
         self._done = 0
         self.requests += int(done["requests"])
         self._pieces.append(done)
-        self._check_client(done)
-        self._check_failures(done)
+        self._judge_load(done)
 
     @property
     def loaded(self) -> int:
@@ -223,11 +220,9 @@ class ArmRunner:
         self.store.add_sample(row)
 
     def _record_census(self, index: int, process: str, answer: dict[str, Any]) -> None:
-        where: dict[str, Any] = {"arm": self.name, "round": index, "requests": self.requests}
-        counts = {key: answer[key] for key in ("objects", "containers", "seconds", "walker", "partial")}
+        where = {"arm": self.name, "process": process, "round": index, "requests": self.requests}
         self.named |= {row["path"]: None for row in answer["populations"]}
-        rows = [population(row, where | {"process": process}) for row in answer["populations"]]
-        self.store.add_census(Census(**where, process=process, **counts), rows)
+        self.store.add_census(census_row(answer, where), population_rows(answer, where))
 
     def _observe_outside(self) -> None:
         """Watch a server's processes from outside."""
@@ -257,28 +252,15 @@ class ArmRunner:
         self._done = done
         on_progress(done)
 
-    def _check_client(self, done: dict[str, Any]) -> None:
-        """Say when it was the load itself that was slow, and when an open loop did not keep its rate."""
-        if slow := (done.get("client") or {}).get("bottleneck"):
-            self.store.add_event(self.name, "warning", f"the load was the bottleneck: {slow}")
-        if delayed := int(done.get("delayed") or 0):
-            text = f"{delayed} arrivals waited for --max-concurrency, {done.get('longest_delay', 0.0):.1f} s at most"
-            self.store.add_event(self.name, "warning", f"the offered rate was not kept: {text}")
-
-    def _check_failures(self, done: dict[str, Any]) -> None:
-        """Say that requests failed; refuse a round that did another work than the others.
+    def _judge_load(self, done: dict[str, Any]) -> None:
+        """Say what was wrong with a block; refuse one that did another work than the others.
 
         Raises:
-            EngineError: Too many failed.
+            EngineError: Too many requests failed.
         """
-        failed, total = int(done.get("failed") or 0), int(done["requests"])
-        if not failed:
-            return
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted((done.get("errors") or {}).items()))
-        text = f"{failed} of {total} requests failed ({kinds})"
-        self.store.add_event(self.name, "warning", text)
-        if failed > MOST_FAILED * total:
-            failure = EngineError(text, "rounds with so many failures cannot be compared; see the server's log")
+        for text in remarks(done):
+            self.store.add_event(self.name, "warning", text)
+        if failure := too_many_failed(done):
             self.store.fail_arm(self.name, str(failure))
             raise failure
 
@@ -299,10 +281,3 @@ class ArmRunner:
             cause = self.target.death() or failure
             self.store.fail_arm(self.name, str(cause))
             raise cause from failure
-
-
-def population(row: dict[str, Any], where: dict[str, Any]) -> Population:
-    """A probe's row as a `Population`; what else a newer probe tells is left out."""
-    steps = [Step(**step) for step in row.get("steps", [])]
-    known = {name: value for name, value in row.items() if name in ROW}
-    return Population(**{**known, **where, "steps": steps})
