@@ -47,7 +47,9 @@ def step_text(number: int, step: LevelStep) -> str:
         for name, (before, after) in step.changes.items()
     )
     late = duration(step.seen - step.elapsed)
-    return f"step {number} at {duration(step.elapsed)} ({step.requests:,} requests): {changes}; seen {late} later"
+    _, bracket, around = step.reason.partition(" (")
+    told = f"; {printable(around.removesuffix(')'), 300)}" if bracket else ""
+    return f"step {number} at {duration(step.elapsed)} ({step.requests:,} requests): {changes}{told}; seen {late} later"
 
 
 def share(before: float, after: float) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from vllm_soak.observe.sampler import INTERVAL, METRICS_SECONDS, SamplerHooks, T
 from vllm_soak.steps.capture import BASELINE, Capturer
 from vllm_soak.steps.contents import LONGEST_SECONDS, Sources
 from vllm_soak.steps.seconds import RecentSeconds, of_load, of_server
+from vllm_soak.steps.surroundings import Surroundings
 from vllm_soak.steps.watch import StepWatch
-from vllm_soak.store.record import CLIENT, SERVER, TREE, Capture, LevelStep, Point
+from vllm_soak.store.record import CLIENT, HOST, SERVER, TREE, Capture, LevelStep, Point
 from vllm_soak.store.writer import RunStore
 
 
@@ -64,6 +65,7 @@ class Observation:
         )
         self.watch = StepWatch(self._stepped, arm=subject.arm)
         self._recent = RecentSeconds()
+        self._surroundings = Surroundings()
         sources = Sources(lambda: self.sampler.processes, subject.probe, subject.log, self._pages)
         self._capturer = Capturer(run_folder, sources, self._captured, arm=subject.arm)
         self._cores: float | None = None
@@ -133,6 +135,8 @@ class Observation:
         for point in points:
             if point.process == TREE:
                 self._cores = point.values.get("cores")
+            elif point.process == HOST:
+                self._surroundings.add(point.elapsed, point.values)
             elif point.process == SERVER:
                 self._counted(point)
 
@@ -143,7 +147,9 @@ class Observation:
             seconds = point.elapsed - before.elapsed
             self._watch_second(of_server(before.values, point.values, seconds, self._cores))
 
-    def _stepped(self, step: LevelStep) -> None:
+    def _stepped(self, found: LevelStep) -> None:
+        around = self._surroundings.change(found.elapsed)
+        step = replace(found, reason=f"{found.reason} ({around})") if around else found
         self._store.add_level_step(step)
         self._subject.note(f"{self._subject.arm}: at {step.elapsed:.0f} s {step.reason}")
         refused = self._capturer.request(step.reason, step.seen)
