@@ -6,7 +6,7 @@ import errno
 import aiohttp
 import pytest
 
-from vllm_soak.load.failure import classify, dead
+from vllm_soak.load.failure import classify, dead, describe
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,8 @@ def test_a_remedy_fits_what_was_seen(kind: str, remedy: str) -> None:
     told = dead("http://127.0.0.1:1", 5.0, kind, "text.")
     assert told.remedy == remedy
     assert "for 5 s (text)" in str(told)
+
+
+def test_a_failure_is_described_in_the_systems_words() -> None:
+    assert describe(TimeoutError()) == "TimeoutError"
+    assert describe(OSError(errno.ECONNRESET, "reset")) == f"ConnectionResetError: [Errno {errno.ECONNRESET}] reset"

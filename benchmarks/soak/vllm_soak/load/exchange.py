@@ -12,7 +12,7 @@ import aiohttp
 from yarl import URL
 
 from vllm_soak.load.answer import Answer, BadAnswerError, read_whole
-from vllm_soak.load.failure import classify
+from vllm_soak.load.failure import classify, describe
 from vllm_soak.load.offer import Offer
 from vllm_soak.load.streamed import StreamedAnswer
 from vllm_soak.workloads.mix import ENDPOINTS
@@ -21,8 +21,9 @@ CONNECT_SECONDS = 10.0
 # Below the 5 s after which uvicorn closes an idle connection: a request sent into that closing would be lost.
 KEEP_ALIVE_SECONDS = 2.0
 # An abort comes between these shares of a typical answer's time: after the request was sent, before it is answered.
-EARLIEST_ABORT, LATEST_ABORT = 0.1, 0.9
+EARLIEST_ABORT, LATEST_ABORT = 0.05, 0.5
 FIRST_TYPICAL_SECONDS = 0.02  # before anything was measured
+TYPICAL_STEP = 1.05
 READ_SIZE = 1 << 16
 
 
@@ -51,14 +52,13 @@ class Exchange:
 
     Attributes:
         last_byte: When the server was heard last, by `time.perf_counter`.
-        typical: Seconds that an answer takes; aborts happen within that.
     """
 
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self._session = session
         self._urls = {path: URL(url + path) for path in ENDPOINTS.values()}
         self.last_byte = time.perf_counter()
-        self.typical = FIRST_TYPICAL_SECONDS
+        self._typical: dict[int, float] = {}
 
     async def run(self, offer: Offer) -> Answer:
         """Send one request and wait for its end, which is never an exception (but for a cancellation)."""
@@ -72,14 +72,21 @@ class Exchange:
         except BadAnswerError as reason:
             answer.fail(reason.kind, str(reason))
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as reason:
-            answer.fail(classify(reason), f"{type(reason).__name__}: {reason}")
+            answer.fail(classify(reason), describe(reason))
         answer.seconds = time.perf_counter() - started
+        if offer.fate == "answer":
+            self._learn(offer.part, answer.seconds)
         return answer
+
+    def _learn(self, part: int, seconds: float) -> None:
+        """Step towards the median of a part's times; kinds of requests differ by more than an order."""
+        typical = self._typical.get(part, FIRST_TYPICAL_SECONDS)
+        self._typical[part] = typical * TYPICAL_STEP if seconds > typical else typical / TYPICAL_STEP
 
     async def _abort(self, offer: Offer, answer: Answer, started: float) -> None:
         """Close the connection while the answer is awaited; one that is quicker is a good answer."""
         share = EARLIEST_ABORT + offer.detail * (LATEST_ABORT - EARLIEST_ABORT)
-        limit = asyncio.timeout(share * self.typical)
+        limit = asyncio.timeout(share * self._typical.get(offer.part, FIRST_TYPICAL_SECONDS))
         try:
             async with limit:
                 await self._send(offer, answer, started)

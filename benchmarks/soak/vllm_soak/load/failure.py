@@ -51,6 +51,13 @@ def classify(reason: BaseException) -> str:
     return "bad-answer" if isinstance(reason, ValueError | aiohttp.ClientResponseError) else "connect"
 
 
+def describe(reason: BaseException) -> str:
+    """What was seen of a failure, without what a client library adds to the system's words."""
+    if isinstance(reason, aiohttp.ClientConnectorError):
+        reason = reason.os_error
+    return f"{type(reason).__name__}: {reason}" if str(reason) else type(reason).__name__
+
+
 def _by_type(reason: OSError) -> str:
     return "reset" if isinstance(reason, ConnectionResetError) else "connect"
 

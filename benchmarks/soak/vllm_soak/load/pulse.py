@@ -52,7 +52,6 @@ class Pulse:
             if count % BEATS_PER_PROGRESS == 0:
                 self._emit(self._progress())
             if time.perf_counter() >= self._next_second:
-                exchange.typical = self.tally.latency.summary().get("p50", exchange.typical)
                 self._end_second()
         return dead
 
