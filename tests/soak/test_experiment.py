@@ -9,11 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from vllm_soak.experiment import MOST_WARM_UP_ROUNDS, Budget, Experiment, split
+from vllm_soak.errors import StoreError
+from vllm_soak.experiment import MOST_WARM_UP_ROUNDS, Budget, Experiment, split, stop_all
 from vllm_soak.plan import Plan
 from vllm_soak.report.live import LiveView
 from vllm_soak.store.record import WARM_UP, Sample
@@ -72,3 +74,19 @@ def test_a_watched_path_that_is_not_there_is_said_after_the_first_round(tmp_path
         plan = Plan(watch=("engine.ids", "engine.lost"))
         Experiment(plan, [one], LiveView(Console(file=said, width=80))).tell_lost([one])
     assert said.getvalue() == "run: --watch engine.lost was not found\n"
+
+
+def test_all_arms_are_stopped_although_one_complains() -> None:
+    stopped: list[str] = []
+
+    class Complaining:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def stop(self) -> None:
+            stopped.append(self.name)
+            raise StoreError("no space is left", "free some space")
+
+    with pytest.raises(StoreError):
+        stop_all([cast("Any", Complaining("unpatched")), cast("Any", Complaining("patched"))])
+    assert stopped == ["unpatched", "patched"]

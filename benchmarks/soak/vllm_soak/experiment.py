@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
 
@@ -90,8 +91,7 @@ class Experiment:
             try:
                 self.soak(group, self.plan.seconds / len(groups))
             finally:
-                for arm in group:
-                    arm.stop()
+                stop_all(group)
 
     def soak(self, group: list[ArmRunner], seconds: float) -> None:
         """Take one group of arms from start to their last measured round, within `seconds` once they are up."""
@@ -205,9 +205,19 @@ def together(group: list[ArmRunner], action: Callable[[ArmRunner], None]) -> Non
             for one in as_completed(waiting):
                 one.result()
         except BaseException:
-            for arm in group:
-                arm.stop()
+            stop_all(group)
             raise
+
+
+def stop_all(group: Sequence[ArmRunner]) -> None:
+    """Stop every arm, also when the last readings of one cannot be stored.
+
+    Raises:
+        StoreError: That was so; all are stopped then.
+    """
+    with ExitStack() as stack:
+        for arm in reversed(group):
+            stack.callback(arm.stop)
 
 
 def split(total: int, parts: int) -> list[int]:

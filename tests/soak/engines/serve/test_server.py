@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -119,6 +120,9 @@ def test_who_was_gone_first_is_remembered(make_server: MakeServer) -> None:
 def test_a_stopped_process_is_told(make_server: MakeServer) -> None:
     found = up(make_server())
     found.members[1].process.suspend()
+    until = time.monotonic() + 10
+    while not found.stopped() and time.monotonic() < until:
+        time.sleep(0.05)
     assert [one.role for one in found.stopped()] == ["EngineCore"]
     found.members[1].process.resume()
 
@@ -171,3 +175,13 @@ def test_the_last_line_of_a_log_that_says_anything(tmp_path: Path) -> None:
     assert "nothing yet" in last_line(log)
     log.write_text("one\ntwo  \n\n\n")
     assert last_line(log) == "two"
+
+
+def test_a_start_that_is_stopped_ends_at_once(make_server: MakeServer) -> None:
+    server = make_server("--start-after", "60")
+    server.launch()
+    threading.Timer(1.0, server.stop).start()
+    began = time.monotonic()
+    with pytest.raises(EngineError, match="was stopped while it started"):
+        server.wait_healthy(lambda _: None)
+    assert time.monotonic() - began < 30

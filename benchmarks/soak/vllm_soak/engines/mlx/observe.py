@@ -6,8 +6,8 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from vllm_soak.engines.mlx.closure import freevar
 from vllm_soak.engines.mlx.scheduler import prefix_cache
+from vllm_soak.patching.closure import freevar
 from vllm_soak.sampling.mlx import arrays, mlx
 
 MATRIX_STATE = 4  # dimensions of a recurrent layer's state, [batch, heads, value, key], as of a KV array

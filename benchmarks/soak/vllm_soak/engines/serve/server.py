@@ -117,12 +117,15 @@ class ServerProcess:
         Raises:
             EngineDiedError: It ended before.
             EngineStalledError: It took too long.
+            EngineError: `stop` was called meanwhile.
         """
         began = said = time.monotonic()
         while not self.health.is_up():
             now = time.monotonic()
             if died := self.death():
                 raise died
+            if self._stopping:
+                raise EngineError("the server was stopped while it started", "start it again")
             if now - began > self.start_seconds:
                 cause = f"the server at {self.health.url} was not healthy after {now - began:.0f} s"
                 raise EngineStalledError(cause, "see its log in the run folder", self.log_tail)
