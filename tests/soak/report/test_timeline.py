@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -89,6 +90,14 @@ def test_a_step_stands_with_its_capture(served):
     assert baseline.startswith("capture (baseline) in captures/run-baseline/")
     served.arms[0].captures.clear()
     assert step_lines(served)[1] == "no capture was taken of step 1"
+
+
+def test_a_step_of_the_machine_says_so(served):
+    around = "tasks waited for a core 3 % of the time before and 45 % after"
+    served.arms[0].level_steps[0] = replace(
+        served.arms[0].level_steps[0], reason=f"latency_p50 rose by 37 % ({around})"
+    )
+    assert step_lines(served)[0].endswith(f"; {around}; seen 44.0 s later")
 
 
 def test_deaths_and_restarts_are_told_and_bounded(served):

@@ -52,6 +52,12 @@ def test_a_process_that_is_gone_leaves_notes_and_no_error(tmp_path):
     assert "host.txt" in record.files
 
 
+def test_helpers_of_multiprocessing_are_left_out(live, tmp_path):
+    where = Sources(lambda: {"EngineCore": live.pid, "resource-tracker#2": live.pid}, lambda _pid: live.socket)
+    record = taken(tmp_path, where)
+    assert not [name for name in [*record.files, *record.notes] if "tracker" in name]
+
+
 def test_whatever_a_source_raises_is_a_note(live, tmp_path):
     def broken():
         raise RuntimeError("no pages today")

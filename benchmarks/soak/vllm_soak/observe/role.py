@@ -55,6 +55,11 @@ def is_engine(role: str) -> bool:
     return role == API_SERVER or role.startswith((API_SERVER, "EngineCore", "Worker", "DPCoordinator", "DP_Coord"))
 
 
+def is_helper(role: str) -> bool:
+    """Whether a role is that of multiprocessing's own helpers, of which there is nothing to say."""
+    return role.partition("#")[0] in {"resource-tracker", "fork-server"}
+
+
 def program(words: list[str]) -> str:
     """Return the name of the module or script that an interpreter runs, else of the program."""
     module = module_of(words)

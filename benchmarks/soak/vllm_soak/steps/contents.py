@@ -16,6 +16,7 @@ from typing import Any
 from vllm_soak.engines.ending import tail
 from vllm_soak.errors import SoakError
 from vllm_soak.observe.gpu import Gpus
+from vllm_soak.observe.role import is_helper
 from vllm_soak.probe.client import ProbeClient
 from vllm_soak.steps.process_pages import host_page, mappings, process_page, threads_page
 from vllm_soak.steps.shelf import Shelf
@@ -57,7 +58,7 @@ def fill(shelf: Shelf, sources: Sources, until: float) -> None:
         sources: Where to look.
         until: When to stop beginning new things, on `time.monotonic()`.
     """
-    processes = dict(sources.processes())
+    processes = {role: pid for role, pid in sources.processes().items() if not is_helper(role)}
     steps: list[Callable[[], None]] = [
         lambda: stacks(shelf, processes, until),
         lambda: pages(shelf, processes, sources),
