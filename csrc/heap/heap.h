@@ -286,6 +286,8 @@ void walk_drop(Walk *walk);
 int edges_retained(const Walk *walk, uint32_t group, uint64_t *bytes);
 int edges_garbage(Walk *walk);
 
+PyObject *contexts_learn(PyObject *module, PyObject *context);
+PyObject *contexts_all(PyObject *module, PyObject *unused);
 PyObject *make_walk_type(void);
 PyObject *make_snapshot_type(void);
 PyObject *make_tally_type(void);

@@ -17,10 +17,17 @@ static int fill(PyObject *module) {
     return 0; /* the types are kept: instances outlive no module */
 }
 
+static PyMethodDef functions[] = {
+    {"learn_contexts", contexts_learn, METH_O,
+     "Learn from the running context, which is given, where threads keep theirs; True when two calls agree."},
+    {"contexts", contexts_all, METH_NOARGS, "Pairs of thread and the context that it runs in."},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, fill}, {0, NULL}};
 
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, .m_name = "_heap", .m_doc = "Native walk of the object graph.", .m_slots = module_slots,
+    PyModuleDef_HEAD_INIT, .m_name = "_heap", .m_doc = "Native walk of the object graph.", .m_slots = module_slots, .m_methods = functions,
 };
 
 PyMODINIT_FUNC PyInit__heap(void) { return PyModuleDef_Init(&module); }

@@ -13,7 +13,7 @@ from vllm_soak.heap.attributes import MISSING
 from vllm_soak.heap.hops import Hop, follow, hop, is_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 class Plain:
@@ -95,3 +95,28 @@ def test_only_short_names_are_plain(key: str) -> None:
 def test_the_template_hides_indices_and_keys() -> None:
     assert Hop("index", 4).template == "[i]"
     assert Hop("key", "name").template == "[*]"
+
+
+def test_a_suspended_frame_is_no_rung_of_its_own(run_python: Callable[[str], str]) -> None:
+    """CPython 3.10 keeps a generator's frame apart: paths and fingerprints agree with later ones all the same."""
+    output = run_python("""
+        from vllm_soak.heap.census import Census
+
+        class Service:
+            pass
+
+        def stream():
+            seen = []
+            while True:
+                seen.append(object())
+                yield
+
+        service, census = Service(), Census()
+        service.stream = stream()
+        for taken in range(3):
+            for _ in range(20):
+                next(service.stream)
+            rows = census.take(baseline=taken == 0)["populations"]
+        print([(row["template"], row["fingerprint"]) for row in rows if "service" in row["template"]])
+    """)
+    assert output.strip() == "[('__main__.service.stream.seen', '802585d9245e')]"

@@ -6,10 +6,13 @@ import sys
 import threading
 import weakref
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vllm_soak
 from vllm_soak.heap.roots import all_roots, frame_roots, is_own, locals_of, module_roots
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Thing:
@@ -107,6 +110,30 @@ def test_the_order_is_the_same_every_time() -> None:
     first = [(root.place, root.label) for root in all_roots()]
     again = [(root.place, root.label) for root in all_roots()]
     assert [one for one in first if one[1] != "first"] == [one for one in again if one[1] not in {"first", "again"}]
+
+
+def test_nothing_that_was_seen_is_kept_until_a_collection(run_python: Callable[[str], str]) -> None:
+    """A frame of the census's own that refers to itself would keep all roots."""
+    output = run_python("""
+        import gc, weakref
+        from vllm_soak.heap.census import Census
+        from vllm_soak.heap.roots import Root, all_roots
+
+        class Thing:
+            pass
+
+        def work():
+            thing = Thing()
+            census = Census()
+            all_roots()
+            census.take()
+            return weakref.ref(thing)
+
+        gc.disable()
+        watch = work()
+        print(watch(), [one for one in gc.get_objects() if type(one) in (Root, Thing)])
+    """)
+    assert output.split() == ["None", "[]"]
 
 
 PROGRAM = """

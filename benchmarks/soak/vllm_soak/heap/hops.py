@@ -74,9 +74,17 @@ def _longest(chain: list[Any], at: int) -> tuple[Hop, int]:
         if at + 2 == len(chain):
             return Hop("dict", "__dict__"), 1
         return Hop("attribute", key_name(below, chain[at + 2])), 2
+    if _is_suspended_in(above, below) and at + 2 < len(chain):
+        return hop(below, chain[at + 2]), 2
     if type(above) is FunctionType and at + 3 < len(chain) and type(chain[at + 2]) is CellType:
         return Hop("closure", _captured(above, chain[at + 2])), 3
     return hop(above, below), 1
+
+
+def _is_suspended_in(above: object, below: object) -> bool:
+    """Whether a generator or coroutine keeps its frame apart, as on CPython 3.10: later ones have its locals."""
+    apart = type(above) is not FrameType and type(above) is not TracebackType
+    return type(below) is FrameType and apart and frame_of(above) is below
 
 
 def hop(above: Any, below: object) -> Hop:

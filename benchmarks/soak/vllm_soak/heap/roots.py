@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vllm_soak.heap.attributes import derives, module_dict, read
+from vllm_soak.heap.contexts import held_by_contexts
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -47,7 +48,7 @@ class Root(NamedTuple):
 
 
 def all_roots() -> list[Root]:
-    """Locals of every thread's frames, outermost frame first, then modules by name, then what is late.
+    """Locals of every thread's frames, outermost frame first, then modules by name, then what is late, contexts too.
 
     A namespace is named by its module, not by a local that is the same dictionary: `run_globals` of runpy, which
     starts a program under `python -m`, is the namespace of `__main__`.
@@ -58,7 +59,7 @@ def all_roots() -> list[Root]:
     late: list[Root] = []
     for root in frame_roots():
         (late if root.late or id(root.value) in namespaces else plain).append(root)
-    return [*plain, *modules, *late]
+    return [*plain, *modules, *late, *context_roots()]
 
 
 def module_roots(names: Container[str] | None = None) -> list[Root]:
@@ -85,6 +86,14 @@ def frame_roots() -> Iterator[Root]:
         place = f"{thread}/{frame.f_code.co_name}"
         for name, value in locals_of(frame):
             yield Root(label=name, value=value, place=place, owner=owner, late=_is_runner(owner))
+
+
+def context_roots() -> Iterator[Root]:
+    """Values of context variables in every thread's context."""
+    names = _thread_names()
+    for one in held_by_contexts():
+        place = f"{names.get(one.thread, f'thread {one.thread}')}/context"
+        yield Root(f"<contextvar {one.name}>", one.value, place=place, owner="contextvars", late=True)
 
 
 def is_own(module: str) -> bool:
@@ -130,7 +139,25 @@ def _stacks() -> Iterator[tuple[str, FrameType]]:
 
 
 def _frames() -> dict[int, FrameType]:
-    return sys._current_frames()  # noqa: SLF001 - documented, named so as not to be used lightly
+    """The innermost frame of each thread, of the running one that of the census's caller.
+
+    The census's own frames must not be kept, not even in a local of theirs: each would then be part of a cycle with
+    all that it refers to, which stays until the next collection.
+    """
+    found = sys._current_frames()  # noqa: SLF001 - documented, named so as not to be used lightly
+    caller = _caller()
+    if caller is None:
+        del found[threading.get_ident()]
+    else:
+        found[threading.get_ident()] = caller
+    return found
+
+
+def _caller() -> FrameType | None:
+    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - likewise
+    while frame is not None and is_own(_module_of(frame)):
+        frame = frame.f_back
+    return frame
 
 
 def _thread_names() -> dict[int, str]:

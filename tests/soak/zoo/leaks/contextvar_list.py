@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A list that only the running thread's context holds: it is seen, its holder is not."""
+"""A list that only the running thread's context holds."""
 
 from __future__ import annotations
 
 import contextvars
 
-PATH = ("contextvar_list.HISTORY", "<no root: object>")
+PATH = "<contextvar HISTORY>"
 NEEDS = "populations"
 
 HISTORY: contextvars.ContextVar[list[object]] = contextvars.ContextVar("HISTORY")
