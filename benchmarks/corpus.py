@@ -49,7 +49,7 @@ def run_case(case: Case, out: Path) -> Row:
     folder = out / case.name.replace("/", "-")
     shutil.rmtree(folder, ignore_errors=True)
     began = time.monotonic()
-    with folder.with_suffix(".txt").open("w", encoding="utf-8") as log:
+    with (out / f"{folder.name}.txt").open("w", encoding="utf-8") as log:
         try:
             finished = soak_case(case, folder, Console(file=log, width=WIDTH))
         except SoakError as error:

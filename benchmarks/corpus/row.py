@@ -15,7 +15,7 @@ class Row:
 
     Args:
         outcome: The run's.
-        path: Path template of the first container of the outcome, or the ring of objects that was freed; empty where
+        path: Path template of the expected container of the outcome, else of its first, or the ring of objects that was freed; empty where
             nothing was named.
         per_request: Its entries a request.
         matched: Whether the paths are those that are expected; None where none is.
@@ -71,7 +71,9 @@ def in_words(case: Case) -> str:
 
 def named(verdict: RunVerdict, expected: Expected) -> tuple[str, float | None]:
     """What the outcome is of, and how many a request: a container, else a ring of objects that collections freed."""
-    first = next((one for one in all_suspects(verdict.arms) if one.outcome is verdict.outcome), None)
+    ends = (*expected.leaks, *expected.at_most_bounded) or ("\0",)
+    found = [one for one in all_suspects(verdict.arms) if one.outcome is verdict.outcome]
+    first = next((one for one in found if one.template.endswith(ends)), found[0] if found else None)
     if first is not None:
         return first.template, first.per_request
     rings = all_rings(verdict.arms) if verdict.outcome is Outcome.GC_DEFERRED else []
@@ -98,7 +100,10 @@ def matches(verdict: RunVerdict, expected: Expected) -> bool | None:
 
 
 def paths_match(expected: Expected, suspects: list[Suspect]) -> bool | None:
-    """Whether exactly the expected containers are called a leak, and none is called one that is bounded."""
+    """Whether exactly the expected containers are called a leak, and what is bounded is called so or not named.
+
+    Where `bounded` is the only right outcome, what is bounded must be named.
+    """
     leaks = [one.template for one in suspects if one.outcome is Outcome.LEAK]
     found = [suffix for suffix in expected.leaks if any(path.endswith(suffix) for path in leaks)]
     stray = [path for path in leaks if not path.endswith(expected.leaks or ("\0",))]
@@ -106,4 +111,6 @@ def paths_match(expected: Expected, suspects: list[Suspect]) -> bool | None:
     if not expected.leaks and not expected.at_most_bounded:
         return False if stray else None
     bounded = all(one.outcome is Outcome.BOUNDED for one in harmless)
+    if expected.outcomes == (Outcome.BOUNDED,) and not harmless:
+        return False
     return len(found) == len(expected.leaks) and not stray and bounded

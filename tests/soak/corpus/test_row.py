@@ -80,6 +80,13 @@ def test_a_cache_beside_a_leak_may_be_bounded_only(row, outcome, right):
     assert row(found, leaks=LEAKS[:1], cache=(CACHE,)).right is right
 
 
+def test_the_expected_container_is_the_one_that_is_shown_and_must_be_named(row):
+    other, cache = suspect("engine.pool.blocks", Outcome.BOUNDED), suspect(f"engine.{CACHE}", Outcome.BOUNDED)
+    found = row(verdict(Outcome.BOUNDED, other, cache), outcomes=(Outcome.BOUNDED,), cache=(CACHE,))
+    assert (found.path, found.right) == (f"engine.{CACHE}", True)
+    assert not row(verdict(Outcome.BOUNDED, other), outcomes=(Outcome.BOUNDED,), cache=(CACHE,)).right
+
+
 def test_no_path_is_asked_of_a_case_without_one(row):
     found = row(verdict(Outcome.GC_DEFERRED), outcomes=(Outcome.GC_DEFERRED,))
     assert (found.matched, found.right) == (None, True)
