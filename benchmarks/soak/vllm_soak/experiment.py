@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from vllm_soak.engines.arm import ArmRunner
-from vllm_soak.plan import FEWEST_ROUNDS, Plan
+from vllm_soak.plan import FEWEST_ROUNDS, FEWEST_WARM_UP_ROUNDS, Plan
 from vllm_soak.report.live import LiveView
 from vllm_soak.store.reader import read_run
 from vllm_soak.store.record import MEASURED, WARM_UP, Arm
@@ -112,6 +112,8 @@ class Experiment:
         """Run warm-up rounds until every arm is steady; return the next round's index."""
         index = 0
         while self.budget.allows_warm_up(group, index):
+            if index == FEWEST_WARM_UP_ROUNDS - 1:
+                together(group, ArmRunner.baseline)
             self.round(group, index, WARM_UP, f"warm-up round {index + 1}")
             index += 1
             reasons = [reason for arm in group if (reason := unsettled(self.recorded(arm)))]

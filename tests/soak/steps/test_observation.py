@@ -47,11 +47,11 @@ def test_from_a_step_to_its_capture_in_the_store(store, live, until):
     assert [event.kind for event in arm.process_events] == ["appeared"]
 
 
-def test_the_warm_up_s_end_takes_a_capture_to_compare_with(store, live, until):
+def test_a_capture_to_compare_with_is_taken_when_asked(store, live, until):
     observation = Observation(store, store.file.parent, Subject(live.pid))
     observation.start()
     until(lambda: bool(observation.sampler.processes))
-    observation.steady()
+    observation.baseline()
     observation.stop()
     (capture,) = read_run(store.file.parent).arms[0].captures
     assert (capture.reason, capture.folder) == ("baseline", "captures/run-baseline")

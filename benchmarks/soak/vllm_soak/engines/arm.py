@@ -171,6 +171,11 @@ class ArmRunner:
         finally:
             self.target.stop()
 
+    def baseline(self) -> None:
+        """Write down how a server stands, to compare later captures with."""
+        if self.observation:
+            self.observation.baseline()
+
     def settled(self) -> None:
         """Warm-up is over."""
         if self.observation:

@@ -118,10 +118,17 @@ class Observation:
         """The load goes on as before."""
         self.watch.resume()
 
-    def steady(self) -> None:
-        """The warm-up is over: forget what was usual before it, and take a capture to compare later ones with."""
-        self.watch.restart()
+    def baseline(self) -> None:
+        """Take a capture to compare later ones with, and wait for it: before the warm-up is over.
+
+        What it leaves behind in the target would otherwise be growth of the first measured round.
+        """
         self._capturer.request(BASELINE, self.sampler.elapsed)
+        self._capturer.wait(LONGEST_SECONDS)
+
+    def steady(self) -> None:
+        """The warm-up is over: forget what was usual before it."""
+        self.watch.restart()
 
     def _watch_second(self, values: dict[str, float]) -> None:
         elapsed, requests = self.sampler.elapsed, self._subject.requests()
