@@ -20,7 +20,10 @@ HEAD_END = b"\r\n\r\n"
 LENGTH = b"content-length:"
 JSON_HEAD = b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
 STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-ONE_CHOICE = {"index": 0, "text": "a", "logprobs": None, "finish_reason": "length"}
+REPLY = {"role": "assistant", "content": "a"}
+# Of both endpoints at once: a client reads what it knows.
+ONE_CHOICE = {"index": 0, "text": "a", "message": REPLY, "logprobs": None, "finish_reason": "length"}
+TOKEN = b'{"id":"c","choices":[{"index":0,"text":"a","delta":{"content":"a"}}]}'
 
 
 def whole_answer(request: dict[str, Any]) -> bytes:
@@ -51,7 +54,8 @@ def chunk(data: bytes) -> bytes:
 def invalid(request: dict[str, Any]) -> bool:
     """Whether a server has to refuse a request."""
     length = request.get("max_tokens")
-    return not isinstance(length, int) or length < 0 or request.get("temperature", 0) < 0 or "prompt" not in request
+    prompted = "prompt" in request or "messages" in request
+    return not isinstance(length, int) or length < 0 or request.get("temperature", 0) < 0 or not prompted
 
 
 class Connection(asyncio.Protocol):
@@ -106,7 +110,7 @@ class Connection(asyncio.Protocol):
             task.add_done_callback(self._streams.discard)
 
     async def _stream(self, transport: asyncio.Transport, request: dict[str, Any]) -> None:
-        token = chunk(b'{"id":"c","choices":[{"index":0,"text":"a"}]}')
+        token = chunk(TOKEN)
         transport.write(STREAM_HEAD)
         for _ in range(request["max_tokens"]):
             transport.write(token)

@@ -23,7 +23,7 @@ def test_a_mix_is_read_as_it_is_written(tmp_path: Path) -> None:
 
 
 def test_the_mixes_that_we_ship_and_document_can_be_used() -> None:
-    assert len(read_mix(ROOT / "benchmarks" / "http_load.toml")["part"]) == 2
+    assert len(read_mix(ROOT / "benchmarks" / "http_load.toml")["part"]) == 3
 
 
 def test_the_documented_mix_can_be_used(tmp_path: Path) -> None:
