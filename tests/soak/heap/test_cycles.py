@@ -177,6 +177,17 @@ def test_rings_that_a_finalizer_cuts_are_told_by_their_types_the_next_time() -> 
     assert told[1][0]["count"] == 3_000
 
 
+def test_a_walk_in_vain_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    walks: list[int] = []
+    monkeypatch.setattr("vllm_soak.heap.cycles.types_of_garbage", lambda: walks.append(1) or [])
+    collector = Collector()
+    for _ in range(4):
+        for _ in range(3_000):
+            Streamed()
+        collector.collect()
+    assert walks == [1]
+
+
 def test_without_rings_there_is_nothing_to_tell() -> None:
     assert rings([]) == []
     assert rings([Tail(), [], {}]) == []

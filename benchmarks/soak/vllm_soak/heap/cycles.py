@@ -28,8 +28,10 @@ MOST = 5
 SEARCHED = 20_000
 BELOW = 2_000
 TRIES = 3
-# Fewer blocks of memory than these are what any collection frees: the interpreter's reserves.
+# Blocks of memory that a collection freed without a ring, for a walk to look for what they are: most often they are
+# the interpreter's own reserves (of tuples up to 40,000), so the walk is not repeated when it finds fewer objects.
 UNTOLD = 5_000
+FEWEST = 1_000
 # Looking takes a second collection: not where one takes longer than this many seconds.
 SLOW = 1.0
 # What a class's instances hang together by: named by the attribute above it.
@@ -63,22 +65,29 @@ class Collector:
     def __init__(self) -> None:
         self._seconds = 0.0
         self._untold = False
+        self._in_vain = False
 
     def collect(self) -> Collected:
         """Collect all generations."""
         flags = gc.get_debug()
         if flags & gc.DEBUG_SAVEALL or self._seconds > SLOW:  # a user's own search for leaks, or too large a heap
             return Collected(self._timed(), [])
-        types = types_of_garbage() if self._untold else []
+        types = self._types() if self._untold else []
         before = sys.getallocatedblocks()
         aside = self._set_aside(flags)
         told = rings(aside.objects)
         found = Collected(aside.number, told or types)
-        self._untold = not told and before - sys.getallocatedblocks() >= UNTOLD
+        self._untold = not told and not self._in_vain and before - sys.getallocatedblocks() >= UNTOLD
         aside.objects.clear()
         if found.objects:
             gc.collect()
         return found
+
+    def _types(self) -> list[dict[str, Any]]:
+        """Types of what will be freed; a walk that finds little is not made again, since it was reserves that went."""
+        found = types_of_garbage()
+        self._in_vain = sum(row["objects"] for row in found) < FEWEST
+        return [] if self._in_vain else found
 
     def _set_aside(self, flags: int) -> _Aside:
         first = len(gc.garbage)
