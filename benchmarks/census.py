@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,23 @@ def whole(turns: int) -> dict[str, Any]:
     }
 
 
+def coverage() -> dict[str, Any]:
+    """The share of what the collector knows that a whole walk reached, and what was missed, by type."""
+    from vllm_soak.heap.attributes import type_name
+    from vllm_soak.heap.pace import WHOLE
+
+    gc.unfreeze()
+    walk = walk_once(WHOLE)
+    seen = {walk.table.object(at)[0] for at in range(walk.objects)}
+    walk.close()
+    known = gc.get_objects()
+    missed = Counter(type_name(type(one)) for one in known if id(one) not in seen)
+    share = 1 - missed.total() / len(known)
+    del known
+    gc.freeze()
+    return {"share": share, "missed": dict(missed.most_common(10))}
+
+
 def sliced(max_pause_ms: float) -> dict[str, Any]:
     """Every slice of a walk, with huge containers in the heap: time on the clock and on the CPU."""
     from vllm_soak.heap.native import NativeWalk
@@ -109,6 +127,7 @@ def sliced(max_pause_ms: float) -> dict[str, Any]:
     return {
         "objects": objects,
         "slices": len(clock),
+        "held_ms_cpu": sum(thread),
         "longest_ms_clock": max(clock),
         "longest_ms_cpu": max(thread),
         "over_10_ms_clock": sum(one > 10 for one in clock),
@@ -206,6 +225,7 @@ def inside(arguments: argparse.Namespace) -> None:
         )
         found["sliced"] = sliced(arguments.max_pause_ms)
         found["whole"] = whole(7)
+        found["coverage"] = coverage()
         arguments.out.write_text(json.dumps(found, indent=2), encoding="utf-8")
 
     inproc.run({"model": arguments.model}, serve)
@@ -238,11 +258,15 @@ def lines(found: dict[str, Any]) -> list[str]:
     """The figures in words, each with what it is held against."""
     walk, parts, pairs, extra = found["whole"], found["sliced"], found["throughput"], found["memory"]
     size = f"{walk['objects']:,} objects, {walk['containers']:,} containers, {walk['groups']:,} groups"
-    slices = f"{parts['slices']:,} slices, {parts['over_10_ms_clock']} over 10 ms; {parts['objects']:,} objects"
+    held = f"{parts['slices']:,} slices of {parts['held_ms_cpu'] / 1000:.2f} s CPU in all"
+    slices = f"{held}, {parts['over_10_ms_clock']} over 10 ms; {parts['objects']:,} objects"
     longest = parts["longest_ms_clock"]
+    reached = found["coverage"]
+    missed = ", ".join(f"{count} {name}" for name, count in list(reached["missed"].items())[:3]) or "nothing"
     left = f"{extra['left_bytes'] / 2**20:.1f} MiB left"
     return [
         f"whole walk       {walk['walk_cpu_s']:.3f} s CPU, {walk['ratio']:.2f} of a collection (at most 0.50); {size}",
+        f"reached          {100 * reached['share']:.2f} % of what the collector knows (at least 99.5); missed {missed}",
         f"longest slice    {longest:.1f} ms, {parts['longest_ms_cpu']:.1f} CPU (at most 10): {slices}",
         f"throughput       {pairs['ratio']:.3f} of that without a census (at least 0.97); A/A {pairs['control']:.3f}",
         f"one census       {pairs['census_s']:.1f} s (at most 10), {pairs['censuses']} taken",

@@ -28,7 +28,7 @@ class Held(NamedTuple):
 
 def _learn() -> bool:
     """Whether it is known where threads keep their contexts; asked in two contexts, which have to agree."""
-    if native.NATIVE is None:
+    if not hasattr(native.NATIVE, "learn_contexts"):  # not built, or built before this was written
         return False
     learned = [context.run(native.NATIVE.learn_contexts, context) for context in _two_contexts()]
     return bool(learned[-1])
