@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def known(engine: str | None = None) -> tuple[Patch, ...]:
     """Every patch, or those of one engine (by import name)."""
-    return tuple(patch for patch in (NEW_BLOCK_IDS, KV_BLOCK_ZEROER) if engine in {None, patch.engine})
+    return tuple(patch for patch in PATCHES if engine in {None, patch.engine})
 
 
 def by_name(name: str) -> Patch:
@@ -85,3 +85,37 @@ KV_BLOCK_ZEROER = Patch(
     subject="a KVBlockZeroer or a CPUModelRunner, after at least one step that zeroed blocks",
     default=False,
 )
+
+
+def _mtp_state_targets() -> tuple[Target, ...]:
+    from vllm_soak.patches.vllm_mlx import scheduler
+
+    return scheduler.TARGETS
+
+
+def _mtp_state_fixed() -> bool:
+    from vllm_soak.patches.vllm_mlx import scheduler
+
+    return scheduler.already_fixed()
+
+
+def _mtp_state_present(scheduler: Any) -> bool:
+    from vllm_soak.patches.vllm_mlx.scheduler import keeps_departed
+
+    present: Callable[[Any], bool] = keeps_departed
+    return present(scheduler)
+
+
+MTP_STATE = Patch(
+    name="mtp-state",
+    summary="Speculative state of finished requests is kept for ever, and with it their whole KV cache",
+    upstream="rapid-mlx 0.13.2",
+    affected=">=0.9.13,<0.13.2",
+    targets=_mtp_state_targets,
+    already_fixed=_mtp_state_fixed,
+    present=_mtp_state_present,
+    subject="an engine on mlx with an MTP head, idle again after at least one request",
+    engine="vllm_mlx",
+)
+
+PATCHES = (NEW_BLOCK_IDS, KV_BLOCK_ZEROER, MTP_STATE)
