@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
 import numpy as np
 import pytest
 
@@ -78,3 +81,42 @@ def test_a_store_that_is_gone_ends_it_with_one_sentence(store, live):
         observation.second(event)
     with pytest.raises(StoreError, match="was removed while the run was under way"):
         observation.stop()
+
+
+class Counting(BaseHTTPRequestHandler):
+    """A server's metrics: ten more requests at every look, a tenth of a second each."""
+
+    def do_GET(self):
+        type(self).done += 10
+        name = "vllm:e2e_request_latency_seconds"
+        body = (
+            f"vllm:request_success_total {self.done}\n{name}_sum {self.done / 10}\n{name}_count {self.done}\n".encode()
+        )
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    done = 0
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_server_that_somebody_else_drives_is_watched_by_its_own_counters(store, live, until):
+    server = HTTPServer(("127.0.0.1", 0), Counting)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    observation = Observation(store, store.file.parent, Subject(live.pid, metrics=address, driven=False))
+    observation.start()
+    until(lambda: Counting.done >= 30)
+    observation.stop()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+    seen = [one.values for one in read_run(store.file.parent).arms[0].points if one.process == CLIENT]
+    assert seen
+    assert all(one["latency_mean"] == pytest.approx(0.1) for one in seen)
+    # Ten requests between two looks about a second apart.
+    assert all(0 < one["throughput"] <= 11 for one in seen)
