@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What no root leads to: the rings of the collector."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vllm_soak.heap import native
+from vllm_soak.heap.native import NativeWalk
+from vllm_soak.heap.roots import all_roots
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.skipif(native.NATIVE is None, reason="the native walk is not built on this machine")
+
+
+def test_every_object_that_the_collector_knows_is_reached() -> None:
+    walk = NativeWalk(all_roots())
+    walk.run()
+    assert walk.rings
+    seen = {walk.table.object(at)[0] for at in range(walk.objects)}
+    known = [one for one in gc.get_objects() if type(one).__module__ != "vllm_soak.heap.native"]
+    missed = [one for one in known if id(one) not in seen]
+    share = 1 - len(missed) / len(known)
+    del known, missed
+    walk.close()
+    assert share > 0.995
+
+
+def test_a_frozen_object_that_nothing_leads_to_is_found(run_python: Callable[[str], str]) -> None:
+    output = run_python("""
+        import ctypes, gc
+        from vllm_soak.heap.native import NATIVE, NativeWalk
+        from vllm_soak.heap.pace import WHOLE, Pace
+        from vllm_soak.heap.roots import all_roots
+
+        class Lost:
+            pass
+
+        def hide():
+            lost = Lost()
+            lost.inner = [1, 2, 3]
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(lost))
+            return id(lost)
+
+        address = hide()
+        gc.freeze()
+        for pace in (WHOLE, Pace(max_pause_ms=5.0)):
+            walk = NativeWalk(all_roots(), pace=pace)
+            walk.run()
+            found = [walk.table.object(at)[0] for at in range(walk.objects)]
+            whole_ring = pace == WHOLE or walk.table.counts["frozen"] >= gc.get_freeze_count()
+            print(address in found, walk.unrooted()["Lost"], whole_ring)
+            walk.close()
+    """)
+    assert output.split() == ["True", "1", "True"] * 2
