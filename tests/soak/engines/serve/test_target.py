@@ -115,3 +115,14 @@ def test_a_killed_load_process_is_not_the_servers_fault(arm: ArmRunner) -> None:
     threading.Timer(1.0, os.kill, (arm.facts["load"]["pid"], signal.SIGKILL)).start()
     with pytest.raises(EngineError, match="the load process was ended by SIGKILL"):
         arm.load(1_000_000, lambda _: None)
+
+
+def test_a_port_that_is_closed_ends_the_load(make_arm: MakeArm, store: RunStore) -> None:
+    arm = make_arm("--deaf-after", "500")
+    arm.launch()
+    arm.wait_ready()
+    with pytest.raises(EngineError) as failure:
+        arm.load(1_000_000, lambda _: None)
+    assert "refused every connection" in str(failure.value)
+    assert str(failure.value) in read_run(store.file.parent).arms[0].failure
+    assert arm.target.death() is None, "the server lives"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server of the shape of vLLM's: an API process, an engine process below it, both with the probe; no model.
 
-python toy_server.py PORT [--leak] [--stubborn] [--away] [--start-after SECONDS] [--say TEXT --exit CODE]
+python toy_server.py PORT [--leak] [--stubborn] [--away] [--deaf-after REQUESTS] [--start-after SECONDS]
+                     [--say TEXT] [--exit CODE]
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class Handler(BaseHTTPRequestHandler):
     pipe: Connection
     turn = threading.Lock()
     done: ClassVar[list[int]] = [0]
+    deaf_after = sys.maxsize
 
     def do_GET(self) -> None:
         answers = {
@@ -79,6 +81,10 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         prompt = body.get("prompt") or body.get("messages")
+        if self.done[0] >= self.deaf_after:
+            self.server.socket.close()  # the port is closed, the process lives on
+            self.close_connection = True
+            return
         with self.turn:
             try:
                 self.pipe.send(len(prompt))
@@ -112,6 +118,7 @@ def main() -> None:
     parser.add_argument("port", type=int)
     for name in ("--leak", "--stubborn", "--away"):
         parser.add_argument(name, action="store_true")
+    parser.add_argument("--deaf-after", type=int, default=sys.maxsize)
     parser.add_argument("--start-after", type=float, default=0.0)
     parser.add_argument("--say", default="")
     parser.add_argument("--exit", type=int, default=None)
@@ -133,9 +140,13 @@ def main() -> None:
     child.start()
     theirs.close()
     ours.recv()
-    Handler.pipe = ours
+    Handler.pipe, Handler.deaf_after = ours, given.deaf_after
     time.sleep(given.start_after)
-    Server(("127.0.0.1", given.port), Handler).serve_forever()
+    server = Server(("127.0.0.1", given.port), Handler)
+    try:
+        server.serve_forever()
+    except (OSError, ValueError):
+        threading.Event().wait()  # it was made deaf
 
 
 if __name__ == "__main__":
