@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
-import ruptures
 
 # Bins before and after a split: two minutes of what was usual, forty seconds of what is new. With twenty, neighbours
 # that took the machine for some seconds now and then were told in a third of the runs (benchmarks/step_rates.py).
@@ -69,6 +68,8 @@ def find_change(values: list[float], effect: float) -> Change | None:
 
 def candidates(logs: np.ndarray) -> list[int]:
     """Return where the series may have stepped, in order: its best split, and its splits under a penalty."""
+    import ruptures
+
     search = ruptures.KernelCPD(kernel="linear", min_size=FEWEST_AFTER).fit(logs.reshape(-1, 1))
     found = {*search.predict(n_bkps=1), *search.predict(pen=penalty(logs))}
     return sorted(int(at) for at in found if FEWEST_BEFORE <= at <= len(logs) - FEWEST_AFTER)

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +76,8 @@ class Observation:
 
     def start(self) -> None:
         """Begin to sample."""
+        # It takes a second or more, which the first search must not take from the load's own thread.
+        threading.Thread(target=import_module, args=("ruptures",), daemon=True).start()
         self.sampler.start()
 
     def stop(self) -> None:
