@@ -30,11 +30,14 @@ from vllm_soak.store.reader import read_run
 from vllm_soak.store.record import MEASURED, WARM_UP, PatchRow, Round, Sample
 from vllm_soak.store.writer import RunStore
 from vllm_soak.verdict.judge import judge
-from vllm_soak.verdict.outcome import Outcome
+from vllm_soak.verdict.outcome import Outcome, RunVerdict
 
 ARM = "run"
 # Windows before those that count: in the first, a census meets every container for the first time.
 WARM_UP_WINDOWS = 2
+MINUTE = 60.0
+# Of a long watch: enough for a slope.
+MOST_WINDOWS = 24
 # So many windows in a row without a finished request, and there is nobody to wait for.
 MOST_IDLE = 10
 LOOK_SECONDS = 1.0
@@ -50,7 +53,7 @@ class Windows:
         pid: Its process, or None to look for it.
         rounds: Windows that are compared, at least.
         max_rounds: Windows at most, when the answer is not clear after `rounds`.
-        interval: Seconds of a window.
+        interval: Seconds of a window; None for a minute, or for a 24th of `duration` where that is longer.
         duration: Watch for so long, whatever is clear by then; for example 12h.
         max_pause_ms: Longest time that a census may stop a process at once, in milliseconds.
     """
@@ -59,7 +62,7 @@ class Windows:
     pid: int | None = None
     rounds: int = 5
     max_rounds: int = 15
-    interval: float = 60.0
+    interval: float | None = None
     duration: str | None = None
     max_pause_ms: float = 5.0
 
@@ -71,12 +74,19 @@ class Windows:
         """
         if self.rounds < FEWEST_ROUNDS:
             raise UsageError(f"--rounds {self.rounds} is too few for a trend", f"use {FEWEST_ROUNDS} or more")
-        if self.interval < 1:
+        if self.interval is not None and self.interval < 1:
             raise UsageError(f"--interval {self.interval:g} is too short", "use 1 second or more")
         if not 0 <= self.max_pause_ms <= 1000:
             raise UsageError(f"--max-pause-ms {self.max_pause_ms:g} is no pause", "use 0 (no limit) to 1000")
         if self.duration is not None:
             parse_duration(self.duration)
+
+    @property
+    def window(self) -> float:
+        """Seconds of a window."""
+        if self.interval is not None:
+            return self.interval
+        return max(MINUTE, self.seconds / MOST_WINDOWS) if self.duration else MINUTE
 
     @property
     def seconds(self) -> float:
@@ -150,6 +160,7 @@ class Watcher:
         self._metrics = ServerMetrics(server.health.url, timeout=METRICS_SECONDS)
         self._first = self._metrics.read().get("requests")
         self._total = 0
+        self.verdict = judge(read_run(folder, points=False))
         self._walked: set[int] = set()
 
     def run(self) -> None:
@@ -167,7 +178,7 @@ class Watcher:
                 f"window {index - WARM_UP_WINDOWS + 1}" if index >= WARM_UP_WINDOWS else f"warm-up window {index + 1}"
             )
             self.progress.phase(title)
-            if self._window(index + 1, MEASURED if index >= WARM_UP_WINDOWS else WARM_UP, self.windows.interval):
+            if self._window(index + 1, MEASURED if index >= WARM_UP_WINDOWS else WARM_UP, self.windows.window):
                 index, idle = index + 1, 0
                 continue
             idle += 1
@@ -183,7 +194,13 @@ class Watcher:
             return time.monotonic() - self.began >= self.windows.seconds
         if measured < self.windows.rounds:
             return False
-        return measured >= self.windows.max_rounds or judge(read_run(self.folder)).outcome is not Outcome.INCONCLUSIVE
+        return measured >= self.windows.max_rounds or self.verdict.outcome is not Outcome.INCONCLUSIVE
+
+    def _judged(self) -> RunVerdict:
+        run = read_run(self.folder, points=False)
+        verdict = judge(run)
+        self.progress.judged(run, verdict, [ARM])
+        return verdict
 
     def _window(self, index: int, phase: str, seconds: float) -> bool:
         """Wait for a window, then record it; return whether any request was finished in it."""
@@ -197,8 +214,7 @@ class Watcher:
         self.store.add_round(Round(ARM, index, phase, done, total, took))
         for process, pid in self._processes().items():
             self._record(process, pid, index, phase, least)
-        run = read_run(self.folder)
-        self.progress.judged(run, judge(run), [ARM])
+        self.verdict = self._judged()
         return True
 
     def _processes(self) -> dict[str, int]:

@@ -163,7 +163,7 @@ def attach(
     pid: int | None = None,
     rounds: int = 5,
     max_rounds: int = 15,
-    interval: float = 60.0,
+    interval: float | None = None,
     duration: str | None = None,
     max_pause_ms: float = 5.0,
     result_dir: Path = Path("vllm-soak-runs"),
@@ -176,7 +176,7 @@ def attach(
         pid: The server's process, when who listens there cannot be found out.
         rounds: Windows that are compared.
         max_rounds: Windows at most, when it is not clear after `rounds`.
-        interval: Seconds of a window.
+        interval: Seconds of a window; a minute, or a 24th of --duration where that is longer, when not given.
         duration: Watch for so long, whatever is clear by then, for example 12h.
         max_pause_ms: Longest time that a census may stop a process at once, where the probe is armed; 0 for no limit.
         result_dir: Folder that run folders are created in.

@@ -144,7 +144,7 @@ class Experiment:
     def clear(self, group: list[ArmRunner]) -> bool:
         """Whether the verdict of every arm of the group is other than inconclusive."""
         names = {arm.name for arm in group}
-        verdict = judge(read_run(self.arms[0].folder))
+        verdict = judge(read_run(self.arms[0].folder, points=False))
         open_arms = [arm for arm in verdict.arms if arm.arm in names and arm.outcome is Outcome.INCONCLUSIVE]
         if open_arms:
             self.progress.note(f"one more round: {open_arms[0].reason}")
@@ -152,7 +152,7 @@ class Experiment:
 
     def recorded(self, arm: ArmRunner) -> Arm:
         """What the store holds of an arm so far."""
-        return next(row for row in read_run(arm.folder).arms if row.name == arm.name)
+        return next(row for row in read_run(arm.folder, points=False).arms if row.name == arm.name)
 
     def round(self, group: list[ArmRunner], index: int, phase: str, title: str) -> None:
         """Offer every arm the same work, then settle, sample and walk each."""
@@ -172,7 +172,7 @@ class Experiment:
 
     def tell_standing(self, group: list[ArmRunner]) -> None:
         """Show how the arms stand after a round."""
-        run = read_run(self.arms[0].folder)
+        run = read_run(self.arms[0].folder, points=False)
         self.progress.judged(run, judge(run), [arm.name for arm in group])
 
     def share_names(self) -> None:

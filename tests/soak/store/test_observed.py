@@ -29,6 +29,13 @@ def test_what_was_observed_is_read_back_equal(store: RunStore) -> None:
     assert (arm.points, arm.process_events, arm.level_steps, arm.captures) == (POINTS, [EVENT], [STEP], [CAPTURE])
 
 
+def test_points_are_left_out_where_nobody_asks_for_them(store: RunStore) -> None:
+    store.add_points(POINTS)
+    store.add_level_step(STEP)
+    (arm,) = read_run(store.file.parent, points=False).arms
+    assert (arm.points, arm.level_steps) == ([], [STEP])
+
+
 def test_a_run_without_these_tables_is_read(store: RunStore) -> None:
     store.close()
     with closing(sqlite3.connect(store.file)) as connection, connection:

@@ -26,7 +26,7 @@ ATTACH_FLAGS: dict[str, object] = {
     "pid": None,
     "rounds": 5,
     "max_rounds": 15,
-    "interval": 60.0,
+    "interval": None,
     "duration": None,
     "max_pause_ms": 5.0,
 }

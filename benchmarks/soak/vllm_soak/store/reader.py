@@ -39,8 +39,13 @@ Record = TypeVar("Record", bound="DataclassInstance")
 _IN_MEMORY = "/dev/shm"  # noqa: S108 - a private folder is made inside
 
 
-def read_run(folder: Path) -> RunData:
+def read_run(folder: Path, *, points: bool = True) -> RunData:
     """Return everything that the run in `folder` has written so far, as of one moment.
+
+    Args:
+        folder: The run folder.
+        points: Whether to read what the sampler outside read every second: in a run of hours, most of the file, and
+            no verdict needs it.
 
     Raises:
         UsageError: The folder does not exist or holds no run.
@@ -52,7 +57,7 @@ def read_run(folder: Path) -> RunData:
             plan=mapping("plan", run["plan"]),
             status=str(run["status"]),
             started=str(run["started"]),
-            arms=_arms(connection),
+            arms=_arms(connection, points=points),
             events=_all(connection, Event, "event"),
             live=run["status"] == "running" and is_locked(folder),
         )
@@ -77,7 +82,7 @@ def _run_row(connection: sqlite3.Connection) -> sqlite3.Row:
     return row
 
 
-def _arms(connection: sqlite3.Connection) -> list[Arm]:
+def _arms(connection: sqlite3.Connection, *, points: bool) -> list[Arm]:
     rows = {
         "rounds": _all(connection, Round, "round"),
         "samples": _all(connection, Sample, "sample"),
@@ -85,7 +90,7 @@ def _arms(connection: sqlite3.Connection) -> list[Arm]:
         "populations": _all(connection, Population, "population"),
         "patches": _all(connection, PatchRow, "patch"),
         # Runs of earlier versions lack these tables.
-        "points": _some(connection, Point, "point"),
+        "points": _some(connection, Point, "point") if points else [],
         "process_events": _some(connection, ProcessEvent, "process_event"),
         "level_steps": _some(connection, LevelStep, "level_step"),
         "captures": _some(connection, Capture, "capture"),
