@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 
 import pytest
@@ -144,6 +145,20 @@ def test_conversations_grow_with_the_servers_own_replies(serve, run_load) -> Non
     longest = next(call.body["messages"] for call in server.calls if len(call.body["messages"]) == 6)
     assert [one["role"] for one in longest] == ["system", "user", "assistant", "user", "assistant", "user"]
     assert longest[2]["content"] == "reply 2"
+
+
+def test_a_streamed_conversation_continues_with_the_first_of_several_answers(serve, run_load) -> None:
+    async def two(call):
+        call.head()
+        for index, text in ((0, "a"), (1, "x"), (0, "b")):
+            await call.event(json.dumps({"choices": [{"index": index, "delta": {"content": text}}]}).encode())
+        await call.end(3)
+
+    server = serve(two)
+    run_load(
+        server.url, {"workload": "growing-chat", "turns": 2, "stream": True, "n": 2}, requests=2, max_concurrency=1
+    )
+    assert server.calls[1].body["messages"][1] == {"role": "assistant", "content": "ab"}
 
 
 async def half_stream(call):

@@ -98,3 +98,8 @@ def reply_of(choice: Any, key: str) -> str:
     if not isinstance(choice, dict) or not isinstance(choice.get(key), dict):
         return ""
     return str(choice[key].get("content") or "")
+
+
+def first_choice(choice: Any) -> bool:
+    """Whether a choice of a stream belongs to the first of several answers."""
+    return isinstance(choice, dict) and choice.get("index", 0) == 0

@@ -119,14 +119,19 @@ class Service:
 
 def failure(command: Message, reason: Exception) -> Message:
     """The answer to a command that failed."""
-    trace = "".join(traceback.format_exception(reason))
-    if isinstance(reason, SoakError):
-        cause, remedy = reason.cause, reason.remedy
-    else:
-        cause, _, remedy = str(reason).rpartition(": ") if isinstance(reason, ValueError) else ("", "", "")
-        cause = cause or f"the load process failed with {type(reason).__name__}: {reason}"
-        remedy = remedy or "report it with the traceback that --debug shows"
-    error: Message = {"cause": cause, "remedy": remedy, "traceback": trace}
+    cause, remedy = explain(reason)
+    error: Message = {"cause": cause, "remedy": remedy, "traceback": "".join(traceback.format_exception(reason))}
     if isinstance(reason, DeadServerError):
         error["loaded"] = reason.loaded
     return {"id": command.get("id"), "error": error}
+
+
+def explain(reason: Exception) -> tuple[str, str]:
+    """Cause and remedy; those of a `ValueError` of the workloads stand on either side of its last colon."""
+    if isinstance(reason, SoakError):
+        return reason.cause, reason.remedy
+    cause, colon, remedy = str(reason).rpartition(": ")
+    if isinstance(reason, ValueError) and colon:
+        return cause, remedy
+    told = f"{type(reason).__name__}: {reason}"
+    return f"the load process failed with {told}", "report it with the traceback that --debug shows"

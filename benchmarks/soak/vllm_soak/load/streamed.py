@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 
-from vllm_soak.load.answer import Answer, BadAnswerError, parse, read_usage, reply_of
+from vllm_soak.load.answer import Answer, BadAnswerError, first_choice, parse, read_usage, reply_of
 from vllm_soak.load.stream import DONE, EventSplitter
 
 
@@ -70,8 +70,8 @@ class StreamedAnswer:
         message = parse(event)
         read_usage(self.answer, message)
         choices = message.get("choices")
-        if self._keep_reply and isinstance(choices, list) and choices:
-            self._replies.append(reply_of(choices[0], "delta"))
+        if self._keep_reply and isinstance(choices, list):
+            self._replies += [reply_of(one, "delta") for one in choices if first_choice(one)]
 
     def _clock(self, events: int) -> None:
         """Note when a chunk's events came; those that came together share the time since those before."""
