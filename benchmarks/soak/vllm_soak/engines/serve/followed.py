@@ -59,13 +59,16 @@ class Followed:
 
 
 def find_members(sockets: Iterable[Path]) -> list[Member]:
-    """The processes that answer behind sockets, by role; those that share a role are numbered."""
-    found: list[Member] = []
-    for socket in sorted(sockets, key=lambda path: int(path.stem) if path.stem.isdigit() else 0):
+    """The processes that answer behind sockets, the oldest first; those that share a role are numbered."""
+    answers: list[tuple[float, str, psutil.Process, Path, str]] = []
+    for socket in sockets:
         with suppress(EngineError, psutil.Error):
             who = ProbeClient(socket, quick=QUICK).ping()
-            role = unique_role(str(who["process"]), [one.role for one in found])
-            found.append(Member(role, psutil.Process(int(who["pid"])), socket, str(who["python"])))
+            process = psutil.Process(int(who["pid"]))
+            answers.append((process.create_time(), str(who["process"]), process, socket, str(who["python"])))
+    found: list[Member] = []
+    for _, role, process, socket, python in sorted(answers, key=lambda one: (one[0], one[2].pid)):
+        found.append(Member(unique_role(role, [one.role for one in found]), process, socket, python))
     return found
 
 
