@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vllm_soak.load.offer import Source, base_body, fate_of
@@ -19,6 +19,7 @@ def source(*parts: dict[str, Any], chars_per_token: float = 1.0, **start: Any) -
     return Source(order, "m", chars_per_token)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 1 << 40), st.integers(0, 1000))
 def test_a_request_without_history_is_a_function_of_its_index(index: int, seed: int) -> None:
     parts = ({"abort": 0.3}, {"name": "talk", "endpoint": "chat", "structured": True, "invalid": 0.2})
@@ -26,6 +27,7 @@ def test_a_request_without_history_is_a_function_of_its_index(index: int, seed: 
     assert one == again
 
 
+@settings(deadline=None)
 @given(st.integers(0, 1 << 40))
 def test_fates_meet_their_shares(first: int) -> None:
     part = {"stream": True, "output_len": 2, "abort": 0.1, "disconnect": 0.25, "invalid": 0.05}

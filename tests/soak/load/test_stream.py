@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vllm_soak.load.stream import LONGEST_LINE, EventSplitter
@@ -10,6 +10,7 @@ from vllm_soak.load.stream import LONGEST_LINE, EventSplitter
 events = st.lists(st.binary(max_size=30).map(lambda raw: raw.hex().encode()), max_size=8)
 
 
+@settings(deadline=None)
 @given(events, st.lists(st.integers(1, 40)), st.sampled_from([b"\n", b"\r\n"]))
 def test_events_survive_any_cut(wanted: list[bytes], cuts: list[int], end: bytes) -> None:
     raw = b": a comment" + end + b"".join(b"data: " + one + end + end for one in wanted)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vllm_soak.load.answer import Answer
@@ -26,6 +26,7 @@ def tally_of(some: list[Answer]) -> Tally:
     return tally
 
 
+@settings(deadline=None)
 @given(st.lists(answers, max_size=30), st.lists(answers, max_size=30))
 def test_parts_add_up_to_what_one_tally_of_all_would_say(left: list[Answer], right: list[Answer]) -> None:
     merged, whole = total([tally_of(left), tally_of(right)]), total([tally_of(left + right)])
@@ -48,6 +49,7 @@ def test_tokens_of_a_prompt_are_ours_where_the_server_does_not_count() -> None:
     assert tally_of([Answer(prompt_tokens=0), Answer(prompt_tokens=5)]).prompt_tokens == 16
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 2000), max_size=50))
 def test_a_summary_is_in_order_and_never_beyond_the_longest(seconds: list[float]) -> None:
     latency = Latency()

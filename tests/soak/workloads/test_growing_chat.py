@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vllm_soak.workloads.growing_chat import Conversation, GrowingChat
@@ -46,6 +46,7 @@ def test_broken_characters_are_not_sent_back() -> None:
     assert contents(one)[3] == ".", "a message is never empty"
 
 
+@settings(deadline=None)
 @given(st.integers(1, 5), st.integers(1, 8), st.lists(st.floats(0, 1), min_size=1, max_size=200), st.randoms())
 def test_no_more_conversations_are_open_than_requests_were_in_flight(
     turns: int, width: int, fates: list[float], order: random.Random

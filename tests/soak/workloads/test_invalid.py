@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vllm_soak.workloads.invalid import SPOILERS, spoil
@@ -9,6 +9,7 @@ from vllm_soak.workloads.invalid import SPOILERS, spoil
 GOOD = {"model": "m", "prompt": [1, 2], "max_tokens": 1, "temperature": 0.0}
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1, exclude_max=True), st.one_of(st.none(), st.integers(1, 10_000)))
 def test_every_choice_spoils(choice: float, longest: int | None) -> None:
     body = dict(GOOD)

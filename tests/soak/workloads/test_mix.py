@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vllm_soak.workloads.mix import Part, make_mix
@@ -14,6 +14,7 @@ from vllm_soak.workloads.mix import Part, make_mix
 shares = st.lists(st.floats(0.01, 100), min_size=1, max_size=6)
 
 
+@settings(deadline=None)
 @given(shares, st.integers(0, 1 << 30), st.integers(0, 1 << 40))
 def test_every_part_gets_its_share_in_every_stretch(weights: list[float], seed: int, first: int) -> None:
     mix = make_mix({"part": [{"name": f"{number}", "share": share} for number, share in enumerate(weights)]}, seed)

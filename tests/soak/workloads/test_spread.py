@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vllm_soak.workloads.spread import DETAIL, FATE, PART, Spread
@@ -10,6 +10,7 @@ dimensions = st.sampled_from([PART, FATE, DETAIL])
 seeds = st.integers(0, 1 << 30)
 
 
+@settings(deadline=None)
 @given(seeds, st.integers(0, 1 << 40), dimensions)
 def test_numbers_are_shares_and_repeat(seed: int, index: int, dimension: int) -> None:
     number = Spread(seed).at(index, dimension)
@@ -17,6 +18,7 @@ def test_numbers_are_shares_and_repeat(seed: int, index: int, dimension: int) ->
     assert number == Spread(seed).at(index, dimension)
 
 
+@settings(deadline=None)
 @given(seeds, st.integers(0, 1 << 40), st.integers(1, 2000), st.floats(0, 1), dimensions)
 def test_every_stretch_meets_every_share_within_a_few(
     seed: int, first: int, count: int, share: float, dimension: int
@@ -27,6 +29,7 @@ def test_every_stretch_meets_every_share_within_a_few(
     assert abs(hits - share * count) <= 6
 
 
+@settings(deadline=None)
 @given(seeds, st.integers(0, 1 << 40), st.floats(0, 1), st.floats(0, 1))
 def test_choices_do_not_go_together(seed: int, first: int, one: float, other: float) -> None:
     spread = Spread(seed)
