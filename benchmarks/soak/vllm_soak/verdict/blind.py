@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # The census walks chains and names them by their way from a root; these it does not reach, or cannot name.
 UNNAMED = (
-    "objects that only native code, a context variable or `atexit` holds are counted by type, without a path",
+    "objects that only native code or `atexit` holds are counted by type, without a path",
     "memory that native code keeps without a Python object is seen as bytes only, never by name",
 )
 PYTHON_WALK = "the walk in Python sees containers only: chains of objects and buffers that are replaced grow unseen"
