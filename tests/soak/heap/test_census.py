@@ -123,6 +123,39 @@ def test_a_container_that_is_replaced_by_a_longer_one_is_followed() -> None:
         assert rows(census)["engine.managers[0].ids"]["length"] == length
 
 
+def test_a_row_says_what_it_gained_and_what_new_entries_look_like() -> None:
+    engine = Engine()
+    census = Census()
+    census.take(baseline=True)
+    engine.managers[0].ids.extend(["the user's own words"] * 7)
+    row = rows(census)["engine.managers[0].ids"]
+    assert (row["length"], row["grown"], row["samples"]) == (7, 7, ["str[20]"] * 3)
+    listed = rows(census)["engine.managers[0].ids"]
+    assert (listed["length"], listed["grown"], listed["samples"]) == (7, 0, ["str[20]"] * 3)
+    engine.managers[0].ids.append("the user's own words")
+    shown = rows(census, contents=True)["engine.managers[0].ids"]
+    assert shown["grown"] == 1
+    assert shown["samples"] == [repr("the user's own words")] * 3
+
+
+def test_a_length_is_that_of_the_walk_however_late_the_container_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine()
+    census = Census()
+    census.take(baseline=True)
+    taken: list[int] = []
+
+    def grow_late(*arguments: Any) -> Any:
+        engine.managers[0].ids.extend(range(1000))  # between the walk and the naming
+        return located(*arguments)
+
+    located = census_module.Locator
+    monkeypatch.setattr(census_module, "Locator", grow_late)
+    for _ in range(3):
+        engine.managers[0].ids.extend(range(10))
+        taken.append(rows(census)["engine.managers[0].ids"]["length"])
+    assert taken == [10, 1020, 2030]
+
+
 def test_a_baseline_forgets_everything() -> None:
     engine = Engine()
     census = Census()
