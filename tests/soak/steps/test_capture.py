@@ -4,6 +4,8 @@ from __future__ import annotations
 import gzip
 import json
 
+import pytest
+
 from vllm_soak.steps.capture import BASELINE, Capturer
 from vllm_soak.steps.contents import Sources, file_name
 from vllm_soak.steps.shelf import Shelf
@@ -98,6 +100,23 @@ def test_a_shelf_leaves_out_what_is_empty_and_says_things_once(tmp_path):
     shelf.note("twice")
     shelf.note("twice")
     assert (shelf.files, shelf.notes, (tmp_path / "x").exists()) == ([], ["twice"], False)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("vllm serve m --api-key sk-123 --port 1", "vllm serve m --api-key *** --port 1"),
+        ("--hf-token=abc --model m", "--hf-token=*** --model m"),
+        ("args: {'api_key': ['sk-1', 'sk-2'], 'port': 1}", "args: {'api_key': ***, 'port': 1}"),
+        ("--max-num-batched-tokens 16384", "--max-num-batched-tokens 16384"),
+        ("'hf_token': None", "'hf_token': ***"),
+        ("key = value; token count 5", "key = value; token count 5"),
+    ],
+)
+def test_keys_are_left_out(text, shown, tmp_path):
+    shelf = Shelf(tmp_path)
+    shelf.put("x.txt", text)
+    assert (tmp_path / "x.txt").read_text() == shown
 
 
 def test_a_role_is_a_file_s_name():

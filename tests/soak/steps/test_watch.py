@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from vllm_soak.steps.bins import BIN_SECONDS, MOST_BINS, Bins
-from vllm_soak.steps.watch import CPU_PER_REQUEST, LATENCY_P50, THROUGHPUT, StepWatch
+from vllm_soak.steps.watch import CPU_PER_REQUEST, LATENCY_P50, LATENCY_P99, THROUGHPUT, StepWatch
 
 
 class Load:
@@ -46,6 +46,18 @@ def test_the_upstream_report_s_moment_is_found_latency_up_processor_time_down():
     load.run(60, latency=0.4, cpu=0.0046)
     (step,) = load.steps
     assert step.changes[CPU_PER_REQUEST] == [0.006, 0.0046]
+
+
+def test_a_tail_that_rose_just_before_does_not_hide_the_median():
+    load = Load()
+    for second in range(400):
+        p50 = (0.27 if second < 280 else 0.37) * float(np.exp(load.noise.normal(0, 0.05)))
+        p99 = (0.4 if second < 230 else 0.8) * float(np.exp(load.noise.normal(0, 0.05)))
+        load.watch.add(float(second), second, {LATENCY_P50: p50, LATENCY_P99: p99})
+    assert [(set(step.changes), round(step.elapsed, -1)) for step in load.steps] == [
+        ({LATENCY_P99}, 230),
+        ({LATENCY_P50}, 280),
+    ]
 
 
 def test_a_steady_load_is_told_nothing():

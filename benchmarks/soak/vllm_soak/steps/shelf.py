@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
+
+# Command lines and logs of servers carry keys, and captures are passed on in reports of defects.
+SECRET = re.compile(r"(--[\w-]*(?:key|token|secret|password)[= ]|'(?:api_key|hf_token)': )(\[[^\]]*\]|\S+)")
 
 
 @dataclass(slots=True)
@@ -27,7 +31,7 @@ class Shelf:
             return
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
+            data = content if isinstance(content, bytes) else redacted(content).encode("utf-8", "backslashreplace")
             (self.folder / name).write_bytes(data)
             self.files.append(name)
         except OSError as error:
@@ -37,3 +41,8 @@ class Shelf:
         """Remember what could not be had, once."""
         if text and text not in self.notes:
             self.notes.append(text)
+
+
+def redacted(text: str) -> str:
+    """Return a text without the values of options that name a key, token, secret or password."""
+    return SECRET.sub(r"\1***", text)

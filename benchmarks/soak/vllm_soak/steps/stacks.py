@@ -22,6 +22,7 @@ ALLOW = (
 )
 # Stopped by a signal or by a tracer.
 STOPPED = frozenset("Tt")
+CANNOT_STOP = "Failed to suspend process"
 
 
 def spy() -> str | None:
@@ -46,9 +47,11 @@ def dump(pid: int, *, native: bool, seconds: float) -> tuple[str, str]:
         return "", f"no stacks of process {pid}: it is gone"
     # One that is stopped already need not be stopped, and would not answer to it.
     how = ["--nonblocking"] if before.state in STOPPED else ["--native"] if native else []
-    command = [tool, "dump", "--pid", str(pid), *how]
+    command = [tool, "dump", "--pid", str(pid)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False)
+        done = run([*command, *how], seconds)
+        if CANNOT_STOP in done.stderr:  # somebody else stops and wakes it all the time
+            done = run([*command, "--nonblocking"], seconds)
     except subprocess.TimeoutExpired:
         return "", f"no stacks of process {pid}: py-spy took longer than {seconds:g} s"
     except OSError as error:
@@ -57,6 +60,11 @@ def dump(pid: int, *, native: bool, seconds: float) -> tuple[str, str]:
         if before.state not in STOPPED:
             let_go_on(pid, before.started)
     return (done.stdout, "") if done.returncode == 0 else ("", complaint(pid, done.stderr))
+
+
+def run(command: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
+    """Run py-spy to its end, at most so long."""
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False)
 
 
 def let_go_on(pid: int, started: int) -> None:

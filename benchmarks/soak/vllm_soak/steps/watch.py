@@ -113,7 +113,10 @@ class StepWatch:
         self.resume()
 
     def _tell(self, elapsed: float, requests: int) -> None:
-        """Say a step with all the series that changed near the same place, and take what follows as usual."""
+        """Say a step with all the series that changed near the same place, and take what follows as usual for these.
+
+        The others keep what they know: a tail that has risen must not hide a median that rises soon after it.
+        """
         place = min(one.place for one in self._tracks.values() if one.times >= CONFIRMATIONS)
         near = {
             name: one.change
@@ -122,8 +125,8 @@ class StepWatch:
         }
         changes = {name: [change.before, change.after] for name, change in near.items()}
         step = LevelStep(self._arm, place, elapsed, requests, changes, in_words(near))
-        for track in self._tracks.values():
-            track.forget(place)
+        for name in near:
+            self._tracks[name].forget(place)
         self._on_step(step)
 
 
