@@ -13,7 +13,7 @@ from vllm_soak.store.record import LevelStep
 LATENCY_P50, LATENCY_P99, LATENCY_MEAN = "latency_p50", "latency_p99", "latency_mean"
 THROUGHPUT, CPU_PER_REQUEST = "throughput", "cpu_per_request"
 # Least change of each series that is told, as a share; a 99th percentile of one second is noisier.
-EFFECTS = {LATENCY_P50: 0.18, LATENCY_P99: 0.3, LATENCY_MEAN: 0.18, THROUGHPUT: 0.18, CPU_PER_REQUEST: 0.18}
+EFFECTS = {LATENCY_P50: 0.18, LATENCY_P99: 0.5, LATENCY_MEAN: 0.18, THROUGHPUT: 0.18, CPU_PER_REQUEST: 0.18}
 # Seconds left out after a pause: a queue that fills is no step.
 SETTLING = 5
 # A step must be found in this many bins in a row, at the same place give or take so many seconds.
