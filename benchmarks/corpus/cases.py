@@ -32,6 +32,11 @@ def scheduled(**more: Any) -> dict[str, Any]:
     return {"driver": "core", **more}
 
 
+def aborted(at_once: int) -> dict[str, Any]:
+    """Flags for 2,000 long requests a round of which few are finished and the rest aborted."""
+    return scheduled(num_prompts=2000, random_input_len=2000, random_output_len=8, max_concurrency=at_once)
+
+
 CASES = (
     # 7 blocks of 32 tokens a request, each once reused.
     Case(
@@ -95,14 +100,8 @@ CASES = (
         scheduled(num_prompts=200, num_gpu_blocks_override=ENDLESS_FILL),
         per_request=14.0,
     ),
-    Case(
-        "malloc-arenas",
-        "aborts",
-        NEWEST,
-        Expected((Outcome.FRAGMENTATION,)),
-        {"num_prompts": 1000, "random_input_len": 2000, "random_output_len": 8, "max_concurrency": 1000},
-        "aborts",
-    ),
+    Case("malloc-arenas", "bursts", NEWEST, Expected((Outcome.FRAGMENTATION,)), aborted(2000), "aborts"),
+    Case("malloc-arenas", "few-at-a-time", NEWEST, CLEAN, aborted(64), "aborts"),
     Case(
         "onednn-shapes",
         "sweeps",

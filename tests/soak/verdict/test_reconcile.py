@@ -66,6 +66,18 @@ def test_garbage_of_every_round_is_gc_deferred() -> None:
     assert garbage("gc_freed", MIB - 1) == (None, None)
 
 
+@pytest.mark.parametrize(("objects", "freed"), [(0.0, None), (40.0, Outcome.GC_DEFERRED)])
+def test_memory_that_falls_in_a_collection_without_garbage_was_the_allocators(
+    objects: float, freed: Outcome | None
+) -> None:
+    values = {"gc_freed": 2.0 * MIB, "gc_objects": objects, "trim_returned": 30.0 * MIB}
+    arm = made.arm([1e8] * 7, values=values)
+    samples, series = measured_samples(arm, made.PROCESS), byte_series(arm, made.PROCESS)
+    found = gc_deferred(samples, series)
+    assert (found.outcome if found else None) == freed
+    assert fragmentation(samples, series) is not None
+
+
 def test_what_a_trim_returns_after_every_round_is_fragmentation() -> None:
     assert garbage("trim_returned", 20 * MIB) == (None, Outcome.FRAGMENTATION)
     assert garbage("trim_returned", MIB - 1, [MIB] * 7) == (None, None)

@@ -76,6 +76,9 @@ def cycles(samples: list[Sample], series: Series) -> list[Cycle]:
 
 def gc_deferred(samples: list[Sample], series: Series) -> Finding | None:
     """Every round left garbage that a collection freed, more than what stayed."""
+    # A collection also clears the interpreter's free lists: memory falls without any garbage.
+    if any(s.values.get("gc_objects") == 0 for s in samples):
+        return None
     floor = max(FLOOR_BYTES, FLOOR_PER_REQUEST * series.work / max(len(series.growth), 1))
     freed = _significant(samples, "gc_freed", floor, series.total)
     if freed is None:
