@@ -83,6 +83,20 @@ def test_a_store_that_is_gone_ends_it_with_one_sentence(store, live):
         observation.stop()
 
 
+def test_a_sampler_that_fails_is_told_and_does_not_end_the_run(store, live, until):
+    notes = []
+
+    def broken():
+        raise ZeroDivisionError("a defect")
+
+    observation = Observation(store, store.file.parent, Subject(live.pid, requests=broken, note=notes.append))
+    observation.start()
+    until(lambda: observation.sampler.failure is not None)
+    observation.check()
+    observation.stop()
+    assert notes[-1] == "sampling ended: a defect"
+
+
 class Counting(BaseHTTPRequestHandler):
     """A server's metrics: ten more requests at every look, a tenth of a second each."""
 

@@ -97,14 +97,16 @@ class Observation:
         return self._server.values if self._server is not None else {}
 
     def check(self) -> None:
-        """Raise what ended the sampler or a capture: the store could not be written.
+        """Raise what ended the sampler or a capture, when that was the store.
+
+        Anything else was said when it happened: a run does not end because it can no longer be looked at.
 
         Raises:
-            StoreError: Likewise.
+            StoreError: The store cannot be written.
         """
-        failure = self.sampler.failure or self._failure
-        if failure is not None:
-            raise failure
+        for failure in (self.sampler.failure, self._failure):
+            if isinstance(failure, SoakError):
+                raise failure
 
     def second(self, event: Mapping[str, Any]) -> None:
         """Take a load process's `second` event.
