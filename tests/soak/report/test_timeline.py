@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import io
+import json
 import random
 from dataclasses import replace
 
 import pytest
+from jsonschema import Draft202012Validator
+from rich.console import Console
 
+from vllm_soak.report.json_report import load_schema, render_json
 from vllm_soak.report.observed import process_lines, step_lines
 from vllm_soak.report.plots import as_png, as_svg
+from vllm_soak.report.terminal import print_report
 from vllm_soak.report.timeline import MOST_POINTS, Line, draw, line_of, plan_timelines, unbroken
+from vllm_soak.report.write import write_reports
 from vllm_soak.store.record import CLIENT, HOST, SERVER, TREE, Arm, Capture, LevelStep, Point, ProcessEvent, RunData
 
 STEP_AT, LENGTH = 900, 1500
@@ -105,3 +112,34 @@ def test_deaths_and_restarts_are_told_and_bounded(served):
     served.arms[0].process_events.extend(ProcessEvent("run", 5.0, "died", f"w{n}", n) for n in range(40))
     assert len(process_lines(served)) == 21
     assert process_lines(served)[-1] == "21 more in run.sqlite"
+
+
+def test_json_has_what_was_observed_and_follows_its_schema(served, leak_run, leak_verdict):
+    arm = leak_run.arms[0]
+    for name in ("points", "level_steps", "captures", "process_events"):
+        getattr(arm, name).extend(getattr(served.arms[0], name))
+    report = json.loads(render_json(leak_run, leak_verdict))
+    Draft202012Validator(load_schema()).validate(report)
+    found = report["arms"][0]
+    assert found["level_steps"][0]["changes"]["latency_p50"] == [0.27, 0.37]
+    assert [one["folder"] for one in found["captures"]] == ["captures/run-baseline", "captures/run-1"]
+    assert found["forecast"]["hours"] > 0
+    assert found["forecast"]["text"].startswith("reaches the machine's memory")
+
+
+def test_every_report_says_it(served, leak_run, leak_verdict, tmp_path):
+    for name in ("points", "level_steps", "captures", "process_events"):
+        getattr(leak_run.arms[0], name).extend(getattr(served.arms[0], name))
+    write_reports(leak_run, leak_verdict, tmp_path)
+    console = Console(file=io.StringIO(), width=120)
+    print_report(leak_run, leak_verdict, console, [])
+    pages = [(tmp_path / name).read_text() for name in ("report.html", "report.md")]
+    for page in (*pages, console.file.getvalue()):
+        text = " ".join(page.replace("\\", "").split())
+        assert "Steps and captures" in text
+        assert "median latency 270 ms → 370 ms" in text
+        assert "captures/run-1/" in text
+        assert "memory (" in text
+    assert "Request latency over time" in pages[0]
+    assert (tmp_path / "plots" / "timeline-latency.png").exists()
+    assert "plots/timeline-latency.png" in pages[1]
