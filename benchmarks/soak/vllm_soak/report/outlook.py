@@ -17,6 +17,9 @@ SECONDS_A_DAY = 86_400
 HOURS_A_DAY, HOURS_A_YEAR = 24.0, 24.0 * 365.25
 # Beyond this a straight line says nothing.
 MOST_YEARS = 10
+BEYOND = f"more than {MOST_YEARS} years"
+# Units of time ahead: from how many hours on, and how many hours they are.
+UNITS_AHEAD = (("years", HOURS_A_YEAR, HOURS_A_YEAR), ("days", 4 * HOURS_A_DAY, HOURS_A_DAY), ("h", 3.0, 1.0))
 
 
 def forecasts(run: RunData, verdict: RunVerdict) -> list[Forecast]:
@@ -74,22 +77,26 @@ def limit(room: Room) -> str:
 
 
 def when(one: Forecast) -> str:
-    """The time until then, with its interval."""
-    middle = span(one.hours)
-    if one.soonest is None or one.latest is None or middle == span(one.latest) == span(one.soonest):
-        return middle
-    return f"{middle} ({span(one.soonest)} to {span(one.latest)})"
+    """The time until then, with its interval in the same unit."""
+    unit = unit_of(one.hours)
+    middle, early, late = (span(hours, unit) for hours in (one.hours, one.soonest, one.latest))
+    name = "" if middle == BEYOND else f" {unit}"
+    if one.soonest is None or one.latest is None or middle == late == early:
+        return f"{middle}{name}"
+    return f"{middle}{name} ({early} to {late}{'' if late == BEYOND else f' {unit}'})"
 
 
-def span(hours: float | None) -> str:
-    """A time ahead in the unit that suits it: minutes, hours, days or years."""
+def unit_of(hours: float | None) -> str:
+    """The unit that suits a time ahead."""
+    return next((name for name, least, _ in UNITS_AHEAD if hours is not None and hours >= least), "min")
+
+
+def span(hours: float | None, unit: str) -> str:
+    """A time ahead in a unit, with a digit where it is short; ten years and more are only said to be so."""
     if hours is None or hours > MOST_YEARS * HOURS_A_YEAR:
-        return f"more than {MOST_YEARS} years"
-    if hours > HOURS_A_YEAR:
-        return f"{hours / HOURS_A_YEAR:.1f} years"
-    if hours > 4 * HOURS_A_DAY:
-        return f"{hours / HOURS_A_DAY:.0f} days"
-    return f"{hours:.0f} h" if hours >= 3 else f"{hours * 60:.0f} min"
+        return BEYOND
+    value = hours / next((size for name, _, size in UNITS_AHEAD if name == unit), 1 / 60)
+    return f"{value:.1f}" if value < 9.95 and unit != "min" else f"{value:,.0f}"
 
 
 def small(value: float) -> str:
