@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vllm_soak.errors import ExitCode, UsageError
-from vllm_soak.plan import Plan, check_plan, parse_duration
+from vllm_soak.plan import Plan, parse_duration
+from vllm_soak.plan_check import check_plan
 
 
 @pytest.mark.parametrize(

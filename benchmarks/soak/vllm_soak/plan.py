@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,6 +22,8 @@ ArmOrder = Literal["auto", "interleaved", "sequential"]
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 FEWEST_ROUNDS = 3
 FEWEST_WARM_UP_ROUNDS = 3
+# Flags of a request that only a server takes.
+REQUEST_FLAGS = ("endpoint", "stream", "turns", "n", "logprobs", "structured", "abort", "disconnect", "invalid")
 
 
 def parse_duration(text: str) -> float:
@@ -192,137 +194,6 @@ def with_server_args(plan: Plan, given: tuple[str, ...]) -> Plan:
     return replace(plan, server_args=given, model=model or plan.model)
 
 
-AT_LEAST_ONE = (
-    "num_prompts",
-    "random_input_len",
-    "random_output_len",
-    "max_concurrency",
-    "max_requests",
-    "num_gpu_blocks_override",
-    "max_model_len",
-)
-# Flags of a request that only a server takes.
-REQUEST_FLAGS = ("endpoint", "stream", "turns", "n", "logprobs", "structured", "abort", "disconnect", "invalid")
-ABOVE_ZERO = ("request_rate", "burstiness", "block_size")
-
-
 def flag(name: str) -> str:
     """The flag of a plan's field: `num_prompts` is `--num-prompts`."""
     return "--" + name.replace("_", "-")
-
-
-def check_plan(plan: Plan) -> None:
-    """Refuse a plan that cannot be run.
-
-    Raises:
-        UsageError: A value is out of range or two flags contradict each other.
-    """
-    known = {field.name: getattr(plan, field.name) for field in fields(plan)}
-    for name in AT_LEAST_ONE:
-        if known[name] is not None and known[name] < 1:
-            raise UsageError(f"{flag(name)} {known[name]} is too small", "give 1 or more")
-    for name in ABOVE_ZERO:
-        if not known[name] > 0:
-            raise UsageError(f"{flag(name)} {known[name]} is too small", "give a number above 0")
-    check_rounds(plan)
-    check_lengths(plan)
-    check_pairs(plan)
-    check_load(plan)
-    plan.engine_arguments()
-
-
-def check_rounds(plan: Plan) -> None:
-    """Refuse budgets that no verdict could rest on.
-
-    Raises:
-        UsageError: Fewer than three rounds, or a request budget below warm-up and three rounds.
-    """
-    if plan.rounds < FEWEST_ROUNDS:
-        raise UsageError(f"--rounds {plan.rounds} is too few", f"a verdict needs {FEWEST_ROUNDS} rounds or more")
-    if plan.max_rounds < plan.rounds:
-        raise UsageError(
-            f"--max-rounds {plan.max_rounds} is below --rounds {plan.rounds}", "raise it or lower --rounds"
-        )
-    needed = plan.num_prompts * (FEWEST_ROUNDS + FEWEST_WARM_UP_ROUNDS)
-    if plan.request_budget < needed:
-        raise UsageError(
-            f"--max-requests {plan.max_requests} does not hold {FEWEST_WARM_UP_ROUNDS} warm-up and {FEWEST_ROUNDS} "
-            f"measured rounds of {plan.num_prompts} requests",
-            f"give {needed} or more, or lower --num-prompts",
-        )
-    if plan.duration is not None:
-        parse_duration(plan.duration)
-
-
-def check_lengths(plan: Plan) -> None:
-    """Refuse prompts that do not fit the longest sequence.
-
-    Raises:
-        UsageError: Prefix, prompt and output together are longer than `--max-model-len`.
-    """
-    longest = plan.max_model_len or (2048 if plan.tiny else math.inf)
-    total = plan.random_prefix_len + plan.random_input_len + plan.random_output_len
-    if plan.random_prefix_len < 0:
-        raise UsageError(f"--random-prefix-len {plan.random_prefix_len} is too small", "give 0 or more")
-    if total > longest:
-        raise UsageError(
-            f"prompts of {total} tokens (prefix + input + output) exceed the longest sequence of {longest:.0f}",
-            "shorten --random-input-len or raise --max-model-len",
-        )
-
-
-def check_pairs(plan: Plan) -> None:
-    """Refuse flags that contradict each other.
-
-    Raises:
-        UsageError: Naming both flags.
-    """
-    if not plan.patches.replace(",", " ").strip():
-        raise UsageError(f"--patches {plan.patches!r} names no patch", "give none, all, or names with commas between")
-    if plan.engine and plan.python:
-        raise UsageError("--engine and --python exclude each other", "give one of them")
-    if plan.ab and plan.patches != "none":
-        raise UsageError("--ab and --patches exclude each other", "--ab runs one arm without and one with all patches")
-    if plan.server_args and plan.driver != "serve":
-        what = " ".join(plan.server_args)
-        raise UsageError(f"{what!r} is no flag of vllm-soak", "arguments for the server need --driver serve, then --")
-    if plan.workload == "shared-prefix" and plan.random_prefix_len == 0:
-        raise UsageError("--workload shared-prefix needs a prefix", "give --random-prefix-len, for example 64")
-    if plan.workload == "unique" and plan.random_prefix_len and plan.mix is None:
-        raise UsageError("--random-prefix-len has no use with --workload unique", "add --workload shared-prefix")
-
-
-def check_load(plan: Plan) -> None:
-    """Refuse flags of a server's load without a server, and mixes that cannot be offered.
-
-    Raises:
-        UsageError: Naming the flag or what is wrong with the mix.
-    """
-    standard = Plan()
-    changed = [name for name in REQUEST_FLAGS if getattr(plan, name) != getattr(standard, name)]
-    changed += ["workload growing-chat"] * (plan.workload == "growing-chat") + ["mix"] * (plan.mix is not None)
-    if plan.driver != "serve":
-        if changed:
-            raise UsageError(f"{flag(changed[0])} is for servers", "add --driver serve")
-        return
-    if plan.mix is not None:
-        if changed != ["mix"]:
-            raise UsageError(f"--mix and {flag(changed[0])} exclude each other", "say it in the mix file")
-        plan.requests()
-        return
-    check_part(plan)
-
-
-def check_part(plan: Plan) -> None:
-    """Refuse a kind of request that cannot be offered.
-
-    Raises:
-        UsageError: What is wrong with it.
-    """
-    from vllm_soak.workloads.mix import make_mix
-
-    try:
-        make_mix({"part": [plan.part()]})
-    except ValueError as reason:
-        cause, _, remedy = str(reason).rpartition(": ")
-        raise UsageError(f"such requests cannot be offered ({cause})", remedy) from reason

@@ -27,7 +27,8 @@ from vllm_soak.errors import EngineError, SoakError, UsageError
 from vllm_soak.experiment import Experiment
 from vllm_soak.patching.registry import known
 from vllm_soak.patching.selection import PLUGIN, VARIABLE, left_out_by_engine, unknown_names
-from vllm_soak.plan import Plan, check_plan
+from vllm_soak.plan import Plan
+from vllm_soak.plan_check import check_plan
 from vllm_soak.report.live import LiveView
 from vllm_soak.report.terminal import print_findings, print_next
 from vllm_soak.report.write import write_reports

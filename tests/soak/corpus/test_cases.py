@@ -8,7 +8,8 @@ import importlib.util
 import pytest
 
 from vllm_soak.environments.releases import parse_release
-from vllm_soak.plan import Plan, check_plan
+from vllm_soak.plan import Plan
+from vllm_soak.plan_check import check_plan
 
 
 def test_every_case_makes_a_plan(cases, tmp_path):
