@@ -22,7 +22,7 @@ def source(*parts: dict[str, Any], chars_per_token: float = 1.0, **start: Any) -
 @settings(deadline=None)
 @given(st.integers(0, 1 << 40), st.integers(0, 1000))
 def test_a_request_without_history_is_a_function_of_its_index(index: int, seed: int) -> None:
-    parts = ({"abort": 0.3}, {"name": "talk", "endpoint": "chat", "structured": True, "invalid": 0.2})
+    parts = ({}, {"name": "talk", "endpoint": "chat", "structured": True})
     one, again = (source(*parts, seed=seed).offer(index) for _ in range(2))
     assert one == again
 
@@ -36,6 +36,18 @@ def test_fates_meet_their_shares(first: int) -> None:
     assert all(
         abs(counts[fate] - wanted) <= 5 for fate, wanted in {"abort": 40, "disconnect": 100, "invalid": 20}.items()
     )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_fates_meet_their_shares_within_each_part(seed: int) -> None:
+    parts = [{"share": 8}, {"name": "b", "abort": 0.05}, {"name": "c", "share": 2, "abort": 0.05, "invalid": 0.1}]
+    made = source(*({**one, "input_len": 4} for one in parts), seed=seed)
+    offers = [made.offer(index) for index in range(11_000)]
+    counts = Counter((offer.part, offer.fate) for offer in offers)
+    wanted = {(1, "abort"): 50, (2, "abort"): 100, (2, "invalid"): 200}
+    assert all(abs(counts[which] - number) <= 3 for which, number in wanted.items())
+    details = sorted(offer.detail for offer in offers if (offer.part, offer.fate) == (2, "invalid"))
+    assert all(abs(value - (rank + 0.5) / len(details)) < 0.03 for rank, value in enumerate(details))
 
 
 def test_a_share_of_one_is_all() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -14,7 +15,7 @@ from vllm_soak.workloads.invalid import spoil
 from vllm_soak.workloads.mix import GROWING_CHAT, SHARED_PREFIX, Part
 from vllm_soak.workloads.schemas import response_format
 from vllm_soak.workloads.shared_prefix import SharedPrefix
-from vllm_soak.workloads.spread import DETAIL, FATE
+from vllm_soak.workloads.spread import Spread
 from vllm_soak.workloads.text import random_text
 from vllm_soak.workloads.unique import Unique
 from vllm_soak.workloads.workload import Workload
@@ -150,6 +151,26 @@ def _shares(part: Part) -> Mapping[Fate, float]:
     return {"abort": part.abort, "disconnect": part.disconnect, "invalid": part.invalid}
 
 
+class Fates:
+    """Deals out the fates of one part's requests, each its share of them.
+
+    Args:
+        part: The part.
+        key: Where the choices begin.
+    """
+
+    def __init__(self, part: Part, key: str) -> None:
+        self._part = part
+        self._fates, self._details = Spread(f"{key}:fate"), Spread(f"{key}:detail")
+        self._dealt: Counter[Fate] = Counter()
+
+    def deal(self) -> tuple[Fate, float]:
+        """The next request's fate, and a number of [0, 1) that is spread evenly over those of the same fate."""
+        fate = fate_of(self._part, self._fates.at(self._dealt.total()))
+        self._dealt[fate] += 1
+        return fate, self._details.at(self._dealt[fate])
+
+
 class Source:
     """Makes requests, and takes back what a conversation needs of their answers.
 
@@ -164,14 +185,15 @@ class Source:
         self._max_model_len = order.max_model_len
         self._prompts = [make_prompts(part, order, chars_per_token) for part in order.mix.parts]
         self._bodies = [base_body(part, model) for part in order.mix.parts]
+        self._fates = [Fates(part, f"{order.seed}:{part.name}") for part in order.mix.parts]
 
     def offer(self, index: int) -> Offer:
-        """The request of one index."""
+        """The request of one index; what becomes of it depends on how many of its part there were before."""
         number = self.mix.part(index)
-        part, spread = self.mix.parts[number], self.mix.spread
+        part = self.mix.parts[number]
         body = dict(self._bodies[number])
         tokens, conversation = self._prompts[number].fill(index, body)
-        fate, detail = fate_of(part, spread.at(index, FATE)), spread.at(index, DETAIL)
+        fate, detail = self._fates[number].deal()
         if part.structured:
             body["response_format"] = response_format(index)
         if fate == "invalid":

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from itertools import accumulate
 from typing import Any
 
-from vllm_soak.workloads.spread import PART, Spread
+from vllm_soak.workloads.spread import Spread
 
 UNIQUE, SHARED_PREFIX, GROWING_CHAT = "unique", "shared-prefix", "growing-chat"
 WORKLOADS = (UNIQUE, SHARED_PREFIX, GROWING_CHAT)
@@ -94,13 +94,13 @@ class Mix:
 
     def __init__(self, parts: list[Part], seed: int = 0) -> None:
         self.parts = parts
-        self.spread = Spread(seed)
+        self._spread = Spread(f"{seed}:part")
         total = sum(part.share for part in parts)
         self._bounds = [bound / total for bound in accumulate(part.share for part in parts)][:-1]
 
     def part(self, index: int) -> int:
         """Position of the part of request `index`; each gets its share in every stretch of requests."""
-        return bisect_right(self._bounds, self.spread.at(index, PART))
+        return bisect_right(self._bounds, self._spread.at(index))
 
     def as_json(self) -> list[dict[str, Any]]:
         """The parts with all defaults filled in."""
