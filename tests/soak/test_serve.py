@@ -26,6 +26,7 @@ from vllm_soak.store.reader import read_run
 
 TOY = Path(__file__).parent / "engines" / "serve" / "toy_server.py"
 SERVER = """
+import sys
 import toy_server
 
 if __name__ == "__main__":

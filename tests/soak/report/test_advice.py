@@ -86,3 +86,13 @@ def test_a_run_that_was_cut_short_asks_for_the_same_again(leak_run):
 def test_a_longer_soak_has_the_time_for_it(asked, doubled):
     words = longer({"duration": asked}).split()
     assert words[words.index("--duration") + 1] == doubled if doubled else "--duration" not in words
+
+
+def test_a_servers_arguments_stand_last():
+    plan = {**Plan().as_json(), "driver": "serve", "server_args": ["org/model", "--seed", "1"]}
+    assert command(plan, debug=True) == "vllm-soak run --driver serve --debug -- org/model --seed 1"
+
+
+def test_a_watch_is_repeated_as_a_watch():
+    plan = {"driver": "attach", "url": "http://127.0.0.1:8000", "pid": None, "rounds": 5, "interval": 15.0}
+    assert command(plan, rounds=10) == "vllm-soak attach --url http://127.0.0.1:8000 --rounds 10 --interval 15.0"

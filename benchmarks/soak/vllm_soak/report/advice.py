@@ -60,7 +60,7 @@ def attach_command(plan: dict[str, Any]) -> str:
     """The command that watches a server of somebody else again."""
     changed = {name: plan.get(name) for name, usual in ATTACH_FLAGS.items() if plan.get(name) != usual}
     words = [word for name, value in changed.items() for word in flag_words(name, value)]
-    return printable(shlex.join(["vllm-soak", ATTACH, *words]))
+    return printable(shlex.join(["vllm-soak", ATTACH, *words, *flag_words("debug", plan.get("debug"))]))
 
 
 def flag_words(name: str, value: object) -> list[str]:
@@ -76,7 +76,7 @@ def flag_words(name: str, value: object) -> list[str]:
 def advise(run: RunData, verdict: RunVerdict) -> list[Advice]:
     """The next steps, the most useful first."""
     if verdict.exit_code == ExitCode.ENGINE_FAILED or run.status == "failed":
-        return [Advice("read what the engine printed (.log in the run folder), then", command(run.plan) + " --debug")]
+        return [Advice("read what the engine printed (.log in the run folder), then", command(run.plan, debug=True))]
     found = culprits(verdict)
     if found and verdict.exit_code == ExitCode.CLEAN:
         return after_proof()

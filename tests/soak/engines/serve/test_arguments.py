@@ -22,6 +22,7 @@ def test_what_the_user_says_stands_last_and_wins() -> None:
         "folder",
         "--seed",
         "0",
+        "--disable-uvicorn-access-log",
         "--host",
         "127.0.0.1",
         "--port",

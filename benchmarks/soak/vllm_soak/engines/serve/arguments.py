@@ -16,7 +16,10 @@ from vllm_soak.environments.releases import Release
 MODULE = "vllm.entrypoints.openai.api_server"
 # From this release on, the attention of CPU builds takes blocks of multiples of 32 tokens only.
 COARSE_BLOCKS, COARSE_BLOCK_SIZE = Version("0.29.0"), 32
+# Any number of tokens above the default load's 64 prompts of 220.
 ONE_BATCH = 16384
+# uvicorn's log has a line for each request: hundreds of megabytes in a night.
+QUIET = "--disable-uvicorn-access-log"
 ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 - recognised in a user's arguments, never set by us
 
 
@@ -30,7 +33,7 @@ def server_arguments(engine_args: Mapping[str, Any], given: Sequence[str], port:
     """
     given = as_options(given)
     ours = [word for name, value in engine_args.items() for word in option(name, value)]
-    return [*ours, "--host", LOOPBACK, "--port", str(port), *given]
+    return [*ours, QUIET, "--host", LOOPBACK, "--port", str(port), *given]
 
 
 def as_options(given: Sequence[str]) -> list[str]:
