@@ -37,8 +37,11 @@ class ResponsesClient:
         self._pending: set[Future[Finished]] = set()
 
     def submit(self, request_id: str, prompt: list[int], output_len: int) -> None:
-        """Post one request; its text is the prompt's numbers, different for each."""
-        text = " ".join(map(str, prompt))
+        """Post one request; its text is the prompt's numbers, different for each.
+
+        All texts are of one length: a CPU engine keeps native memory for every new number of tokens in a batch.
+        """
+        text = " ".join(f"{token:03d}" for token in prompt)
         self._pending.add(self._threads.submit(self._post, request_id, text, output_len))
 
     def step(self) -> list[Finished]:

@@ -56,7 +56,7 @@ def test_every_request_is_stored_by_its_own_text_and_done_once(client, server):
         done += client.step()
     assert sorted(done) == sorted((f"r{index}", 3, True) for index in range(40))
     assert {path for path, _ in server.posted} == {"/v1/responses"}
-    assert sorted(body["input"] for _, body in server.posted) == sorted(f"{index} 7" for index in range(40))
+    assert sorted(body["input"] for _, body in server.posted) == sorted(f"{index:03d} 007" for index in range(40))
     assert all(body["store"] is True and body["max_output_tokens"] == 3 for _, body in server.posted)
 
 
