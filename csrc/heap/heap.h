@@ -113,6 +113,7 @@ typedef struct {
     uint8_t linked; /* the collector knows its objects, or all but static types */
     uint8_t late;
     uint8_t plain; /* a builtin container: its type says nothing of what it is for */
+    uint8_t rounded; /* its size, to whole words */
     uint8_t is_type;
     uint8_t is_long;
     uint8_t shape;        /* how its size is told: see shallow_size() */

@@ -116,7 +116,10 @@ static void describe(Kind *kind, const Rules *rules, PyTypeObject *type) {
     describe_entries(kind, rules, type);
     kind->sizer = sizer_of(type, rules->sizers);
     kind->basic = read_size(rules->basic, type);
-    kind->item = flags & COUNTED ? read_size(rules->item, type) : 0;
+    int counted = (flags & COUNTED) != 0 || kind->sizer == Py_None; /* None: ob_size counts its items too */
+    kind->item = counted ? read_size(rules->item, type) : 0;
+    kind->rounded = kind->sizer == Py_None;
+    kind->sizer = kind->rounded ? NULL : kind->sizer;
     kind->name = name_hash(rules, type) ^ (uint64_t)kind->basic;
     kind->spread = python_version >= 0x030B0000 && python_version < 0x030C0000 && (flags & MANAGED) != 0;
     kind->header = (flags & HAS_GC ? PRE_HEADER : 0) + (in_front() && flags & MANAGED ? PRE_HEADER : 0);
@@ -291,7 +294,8 @@ size_t shallow_size(Kind *kind, PyObject *object) {
         return asked_size(kind, object) + kind->header;
     }
     size_t more = kind->item > 0 ? (size_t)kind->item * items(kind, object) : 0;
-    return (size_t)kind->basic + more + kind->header;
+    size_t bytes = (size_t)kind->basic + more;
+    return (kind->rounded ? (bytes + 7) & ~(size_t)7 : bytes) + kind->header;
 }
 
 size_t container_length(const Kind *kind, PyObject *object) {

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import functools
 import sys
 from collections import OrderedDict, defaultdict, deque
+from types import FunctionType
 from typing import Any
 
 import pytest
 
+from vllm_soak.heap import native
 from vllm_soak.heap.kinds import container_base, kind_of, length, shallow_bytes
+from vllm_soak.heap.roots import Root
 
 
 class Liar(list):  # type: ignore[type-arg]
@@ -76,3 +80,13 @@ def test_what_holds_no_references_is_a_leaf_and_code_comes_late() -> None:
     assert kind_of(type).late
     assert not kind_of(Attributes).late
     assert kind_of(list).code != kind_of(Liar).code
+
+
+@pytest.mark.skipif(native.NATIVE is None, reason="the native walk is not built on this machine")
+def test_code_objects_are_measured_by_their_fields() -> None:
+    codes = [one.__code__ for one in vars(functools).values() if type(one) is FunctionType]
+    walk = native.NativeWalk([Root("codes", codes, place="main/test", owner="tests", late=False)], registries=False)
+    walk.run()
+    sizes = {row[0]: row[3] for row in map(walk.table.object, range(walk.objects))}
+    walk.close()
+    assert [sizes[id(code)] for code in codes] == [sys.getsizeof(code) for code in codes]

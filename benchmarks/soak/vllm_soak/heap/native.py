@@ -55,7 +55,9 @@ NATIVE = native()
 
 
 def _sizers() -> tuple[tuple[type, Any], ...]:
-    pairs = [(cls, class_dict(cls)["__sizeof__"]) for cls in _SIZED if "__sizeof__" in class_dict(cls)]
+    """Types with the method that tells an object's size, or None where its fields and items do."""
+    pairs: list[tuple[type, Any]] = [(CodeType, None)] if CodeType.__itemsize__ else []
+    pairs += [(cls, class_dict(cls)["__sizeof__"]) for cls in _SIZED if "__sizeof__" in class_dict(cls)]
     numpy = sys.modules.get("numpy")
     ndarray = module_dict(numpy).get("ndarray") if numpy is not None else None
     if type(ndarray) is type and "__sizeof__" in class_dict(ndarray):
