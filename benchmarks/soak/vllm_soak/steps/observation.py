@@ -21,6 +21,9 @@ from vllm_soak.steps.watch import StepWatch
 from vllm_soak.store.record import CLIENT, HOST, SERVER, TREE, Capture, LevelStep, Point
 from vllm_soak.store.writer import RunStore
 
+# Seconds that the end of a run waits for a capture under way: one of a real server took 23 s on a busy machine.
+PATIENCE = 45.0
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -81,13 +84,13 @@ class Observation:
         self.sampler.start()
 
     def stop(self) -> None:
-        """Sample no more, wait for a capture under way, and write what is left.
+        """Sample no more, wait a while for a capture under way, and write what is left.
 
         Raises:
             StoreError: The store cannot be written.
         """
         self.sampler.stop()
-        self._capturer.wait(LONGEST_SECONDS)
+        self._capturer.wait(PATIENCE)
         self._keeper.flush()
         self.check()
 
