@@ -286,7 +286,10 @@ static void fetch_inside(const Walk *walk, uint32_t at) {
 
 static uint32_t next_late(Walk *walk) {
     if (walk->late_at + AHEAD < walk->late_end) {
-        fetch(walk, AT(walk->late, uint32_t, walk->late_at + AHEAD));
+        char *object = (char *)(uintptr_t)AT(walk->address, uint64_t, AT(walk->late, uint32_t, walk->late_at + AHEAD));
+        __builtin_prefetch(object);
+        __builtin_prefetch(object + 64); /* functions and types are long */
+        __builtin_prefetch(object + 128);
     }
     return AT(walk->late, uint32_t, walk->late_at++);
 }
