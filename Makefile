@@ -53,7 +53,7 @@ nulls: install
 rivals: install
 	$(BIN)/python benchmarks/rivals.py --out vllm-soak-runs/rivals
 
-# Real defects of released engines, their controls, and false alarms: every verdict checked; some twenty minutes.
+# Real defects of released engines, their controls, and false alarms: every verdict checked.
 corpus: install
 	$(BIN)/python benchmarks/corpus.py
 
