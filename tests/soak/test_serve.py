@@ -168,3 +168,12 @@ def test_a_full_disk_ends_the_run_and_keeps_what_was_written(start: Any, serve: 
     (small_disk / "filler").unlink()
     assert integrity(folder) == "ok"
     assert len(read_run(folder).arms[0].rounds) >= 3
+
+
+def test_two_servers_may_take_turns(command: Any, read_report: Any, serve: Any, tmp_path: Path) -> None:
+    done = command(*serve("--ab", "--ab-order", "interleaved", "--rounds", "3", *SMALL))
+    assert done.returncode == 0, done.stdout + done.stderr
+    arms = read_report(tmp_path / "run")["arms"]
+    assert [one["name"] for one in arms] == ["unpatched", "patched"]
+    assert "patched / unpatched, median of pairs" in done.stdout
+    assert "not compared" not in done.stdout
