@@ -118,4 +118,30 @@ MTP_STATE = Patch(
     engine="vllm_mlx",
 )
 
-PATCHES = (NEW_BLOCK_IDS, KV_BLOCK_ZEROER, MTP_STATE)
+
+def _prefix_cache_bytes_targets() -> tuple[Target, ...]:
+    from vllm_soak.patches.vllm_mlx import prefix_cache
+
+    return prefix_cache.TARGETS
+
+
+def _prefix_cache_bytes_present(scheduler: Any) -> bool:
+    from vllm_soak.patches.vllm_mlx.prefix_cache import exceeds_limit
+
+    present: Callable[[Any], bool] = exceeds_limit
+    return present(scheduler)
+
+
+PREFIX_CACHE_BYTES = Patch(
+    name="prefix-cache-bytes",
+    summary="The entry-count prefix cache ignores cache_memory_mb and keeps a hundred entries of any size",
+    upstream="none",
+    affected=">=0.2.3,<0.14",
+    targets=_prefix_cache_bytes_targets,
+    already_fixed=lambda: False,
+    present=_prefix_cache_bytes_present,
+    subject="an engine on mlx with the entry-count prefix cache, after some requests",
+    engine="vllm_mlx",
+)
+
+PATCHES = (NEW_BLOCK_IDS, KV_BLOCK_ZEROER, MTP_STATE, PREFIX_CACHE_BYTES)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""These tests need a real engine on mlx: they run inside its environment, see test_mlx_in_engines.py."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vllm_soak.patching.engine import is_importable
+
+os.environ.setdefault("MLX_DISABLE_COMPILE", "1")
+# The folder vllm_mlx/ of this repository makes a namespace package, which is not the engine.
+HERE = is_importable("vllm_mlx")
+collect_ignore_glob = [] if HERE else ["*"]
+
+if HERE:
+    from vllm_soak.engines.mlx.driver import MlxEngine, distribution
+    from vllm_soak.engines.mlx.observe import observe
+    from vllm_soak.engines.mlx.turns import chat
+    from vllm_soak.engines.models.build import build
+    from vllm_soak.patching.apply import apply_patch, undo
+    from vllm_soak.patching.registry import by_name
+    from vllm_soak.patching.status import PatchStatus
+
+
+@pytest.fixture(scope="session")
+def release() -> tuple[str, str]:
+    """Name and version of the engine here."""
+    return distribution()
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture
+def make_engine(models: Path) -> Callable[..., MlxEngine]:
+    """Makes an engine around a tiny model; arguments are fields of the engine's SchedulerConfig."""
+
+    def make(kind: str, **arguments: Any) -> MlxEngine:
+        return MlxEngine(str(build(kind, models)), arguments)
+
+    return make
+
+
+@pytest.fixture
+def mtp_engine(make_engine: Callable[..., MlxEngine]) -> MlxEngine:
+    """An engine that really drafts tokens, without a prefix cache."""
+    if importlib.util.find_spec("vllm_mlx.spec_decode") is None:
+        pytest.skip("this engine has no MTP head of the vendored kind")
+    engine = make_engine("qwen3_5-mtp", enable_prefix_cache=False)
+    chat(engine, turns=1, tokens=5)
+    if not observe(engine.scheduler).get("mtp_vendored_steps"):
+        pytest.skip("this release does not attach the head to the stock model")
+    return engine
+
+
+@pytest.fixture
+def patch() -> Iterator[Callable[[str], PatchStatus]]:
+    """Applies a patch of ours by name, until the test is over."""
+    applied = []
+
+    def apply(name: str) -> PatchStatus:
+        applied.append(name)
+        return apply_patch(by_name(name), importlib.metadata.version(distribution()[0]))
+
+    yield apply
+    for name in applied:
+        assert undo(by_name(name)) == []
