@@ -10,6 +10,8 @@ from corpus.case import Case, Expected
 from vllm_soak.verdict.outcome import Outcome
 
 CLEAN = Expected((Outcome.NO_LEAK, Outcome.BOUNDED))
+# The worker of a CPU engine gives its tensors back to glibc, which keeps them until it is trimmed.
+QUIET_SERVER = Expected((*CLEAN.outcomes, Outcome.FRAGMENTATION))
 PREFIX_CACHE = "cached_block_hash_to_block._cache"
 EVENTS = "scheduler.kv_metrics_collector._eviction_events"
 ADAPTERS = "output_processor.lora_states.lora_name_to_stats"
@@ -58,7 +60,7 @@ CASES = (
         STORE,
         per_request=1.0,
     ),
-    Case("responses-store", "store-off", NEWEST, CLEAN, SERVED, "responses"),
+    Case("responses-store", "store-off", NEWEST, QUIET_SERVER, SERVED, "responses"),
     Case(
         "request-block-hasher-cycle",
         "0.15.1",
