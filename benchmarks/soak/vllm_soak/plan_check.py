@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import fields
 
+from vllm_soak.environments.releases import TESTED_MLX
 from vllm_soak.errors import UsageError
 from vllm_soak.plan import FEWEST_ROUNDS, FEWEST_WARM_UP_ROUNDS, REQUEST_FLAGS, Plan, flag, parse_duration
 
@@ -18,6 +19,8 @@ AT_LEAST_ONE = (
     "num_gpu_blocks_override",
     "max_model_len",
 )
+# What engines on mlx take in their own process as well.
+CHATTING = ("turns", "workload growing-chat")
 ABOVE_ZERO = ("request_rate", "burstiness", "block_size")
 
 
@@ -112,6 +115,7 @@ def check_load(plan: Plan) -> None:
     changed = [name for name in REQUEST_FLAGS if getattr(plan, name) != getattr(standard, name)]
     changed += ["workload growing-chat"] * (plan.workload == "growing-chat") + ["mix"] * (plan.mix is not None)
     if plan.driver != "serve":
+        changed = [name for name in changed if not (on_mlx(plan) and name in CHATTING)]
         if changed:
             raise UsageError(f"{flag(changed[0])} is for servers", "add --driver serve")
         return
@@ -121,6 +125,11 @@ def check_load(plan: Plan) -> None:
         plan.requests()
         return
     check_part(plan)
+
+
+def on_mlx(plan: Plan) -> bool:
+    """Whether the engine was named, and is one of those on mlx."""
+    return (plan.engine or "").replace("_", "-").partition("==")[0] in TESTED_MLX
 
 
 def check_part(plan: Plan) -> None:

@@ -32,11 +32,14 @@ def test_silent_unless_asked() -> None:
 
 @pytest.mark.parametrize("failing", ["apply_selected", "nothing"])
 def test_never_raises(failing: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    def fail() -> Any:
+    def fail(**_: Any) -> Any:
         raise OSError("disk on fire")
 
+    def succeed(**_: Any) -> list[Any]:
+        return []
+
     monkeypatch.delenv("VLLM_SOAK_PROBE", raising=False)
-    monkeypatch.setattr(apply, "apply_selected", fail if failing == "apply_selected" else list)
+    monkeypatch.setattr(apply, "apply_selected", fail if failing == "apply_selected" else succeed)
     with caplog.at_level(logging.WARNING):
         plugin.load()
     expected = ["vllm-soak: its patches did not load (OSError: disk on fire)."]

@@ -28,7 +28,11 @@ from vllm_soak.patching.apply import apply_selected, undo
 from vllm_soak.patching.registry import known
 from vllm_soak.workloads.workload import Workload, make_workload
 
-DRIVERS = {"core": "vllm_soak.engines.core", "inproc": "vllm_soak.engines.inproc"}
+DRIVERS = {
+    "core": "vllm_soak.engines.core",
+    "inproc": "vllm_soak.engines.inproc",
+    "mlx": "vllm_soak.engines.mlx.driver",
+}
 PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 ORPHANED = 70  # EX_SOFTWARE: nobody reads this exit code, the controller is gone
 
@@ -83,18 +87,23 @@ def answer(channel: Channel, engine: Engine, workload: Workload, command: dict[s
     if name == "load":
         return {"id": command["id"], "loaded": load(channel, engine, workload, command)}
     if name == "patches":
-        return {"id": command["id"], "switched": switch_patches(on=bool(command["on"]))}
+        return {"id": command["id"], "switched": switch_patches(package_of(engine), on=bool(command["on"]))}
     if name == "stop":
         return {"id": command["id"], "stopped": {}}
     raise ValueError(f"unknown command {name!r}: known are start, load, patches and stop")
 
 
-def switch_patches(*, on: bool) -> dict[str, Any]:
+def package_of(engine: Engine) -> str:
+    """Import name of the engine that a driver drives."""
+    return getattr(engine, "package", "vllm")
+
+
+def switch_patches(package: str, *, on: bool) -> dict[str, Any]:
     """Apply the selected patches, or take all of ours back, in the running engine."""
     if on:
-        apply_selected(announce=False)
+        apply_selected(engine=package, announce=False)
         return {}
-    for patch in known():
+    for patch in known(package):
         undo(patch)
     return {}
 
@@ -121,6 +130,20 @@ def serve(channel: Channel, start: dict[str, Any], engine: Engine) -> None:
             return
 
 
+def load_plugins(driver: str) -> None:
+    """Load the plugins, this package's among them; an engine on mlx knows of none but ours."""
+    if driver == "mlx":
+        from vllm_soak.probe import plugin
+
+        plugin.load(engine="vllm_mlx")
+        return
+    from vllm_soak.engines import vllm_compat  # an engine that fails to import is reported
+
+    if driver == "core":
+        vllm_compat.mend_torch()  # before the patches import what they change
+    vllm_compat.load_plugins()
+
+
 def build_and_serve(channel: Channel) -> None:
     """Take the `start` command, load the plugins, and run its driver.
 
@@ -132,12 +155,8 @@ def build_and_serve(channel: Channel) -> None:
         channel.send({"id": start["id"], "stopped": {}})
         return
     try:
-        from vllm_soak.engines import vllm_compat  # an engine that fails to import is reported
-
         driver = importlib.import_module(DRIVERS[start["driver"]])
-        if start["driver"] == "core":
-            vllm_compat.mend_torch()  # before the patches import what they change
-        vllm_compat.load_plugins()
+        load_plugins(start["driver"])
         driver.run(start, partial(serve, channel, start))
     except Closed:
         raise

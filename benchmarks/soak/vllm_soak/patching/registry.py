@@ -144,4 +144,30 @@ PREFIX_CACHE_BYTES = Patch(
     engine="vllm_mlx",
 )
 
-PATCHES = (NEW_BLOCK_IDS, KV_BLOCK_ZEROER, MTP_STATE, PREFIX_CACHE_BYTES)
+
+def _batch_lists_targets() -> tuple[Target, ...]:
+    from vllm_soak.patches.vllm_mlx import generation_batch
+
+    return generation_batch.TARGETS
+
+
+def _batch_lists_present(scheduler: Any) -> bool:
+    from vllm_soak.patches.vllm_mlx.generation_batch import keeps_entries
+
+    present: Callable[[Any], bool] = keeps_entries
+    return present(scheduler)
+
+
+BATCH_LISTS = Patch(
+    name="batch-lists",
+    summary="Each request leaves an entry behind in two lists of mlx-lm's generation batch",
+    upstream="none; found by this project in mlx-lm 0.31.3",
+    affected=">=0.4.0,<0.14",
+    targets=_batch_lists_targets,
+    already_fixed=lambda: False,
+    present=_batch_lists_present,
+    subject="an engine on mlx, idle again after at least one request",
+    engine="vllm_mlx",
+)
+
+PATCHES = (NEW_BLOCK_IDS, KV_BLOCK_ZEROER, MTP_STATE, PREFIX_CACHE_BYTES, BATCH_LISTS)

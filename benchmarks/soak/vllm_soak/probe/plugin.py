@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,21 +14,24 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("vllm.vllm_soak")
 
 
-def load() -> None:
+def load(engine: str = "vllm") -> None:
     """Apply the selected patches, then arm the probe if the environment asks for it.
 
     vLLM guards the import of a plugin but not its call, and may call it more than once in a process:
     this never raises, and a further call changes nothing.
+
+    Args:
+        engine: Import name of the engine.
     """
-    _guarded("patches", _patch)
+    _guarded("patches", partial(_patch, engine))
     if os.environ.get("VLLM_SOAK_PROBE", "0") not in {"", "0"}:
         _guarded("probe", _arm)
 
 
-def _patch() -> None:
+def _patch(engine: str) -> None:
     from vllm_soak.patching.apply import apply_selected
 
-    apply_selected()
+    apply_selected(engine=engine)
 
 
 def _arm() -> None:

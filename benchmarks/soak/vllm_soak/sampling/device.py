@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes that torch holds on the GPUs of this process."""
+"""Bytes that torch or mlx holds on the devices of this process, and what its engine's driver tells."""
 
 from __future__ import annotations
 
 import sys
 
+from vllm_soak.sampling.mlx import mlx
+from vllm_soak.sampling.source import engine
+
 
 def device() -> dict[str, float]:
+    """Values of torch, of mlx, and of the engine, each empty where there is none."""
+    return {**torch(), **mlx(), **engine()}
+
+
+def torch() -> dict[str, float]:
     """`torch_allocated` and `torch_reserved` over all devices, in bytes.
 
     Empty unless this process has imported torch and initialised CUDA itself: initialising it here would

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from vllm_soak.workloads.growing_tokens import GrowingTokens
 from vllm_soak.workloads.shared_prefix import SharedPrefix
 from vllm_soak.workloads.unique import Unique
 
-NAMES = (Unique.name, SharedPrefix.name)
+NAMES = (Unique.name, SharedPrefix.name, GrowingTokens.name)
 
 
 class Workload(Protocol):
@@ -31,7 +32,7 @@ def make_workload(spec: Mapping[str, Any], vocab_size: int) -> Workload:
 
     Args:
         spec: `kind` (default `unique`), `input_len` (220), `output_len` (1), `prefix_len` (0; only for
-            `shared-prefix`), `seed` (0).
+            `shared-prefix`), `turns` (8; only for `growing-chat`), `seed` (0).
         vocab_size: Size of the model's vocabulary.
 
     Raises:
@@ -48,4 +49,6 @@ def make_workload(spec: Mapping[str, Any], vocab_size: int) -> Workload:
         return Unique(**lengths)
     if kind == SharedPrefix.name:
         return SharedPrefix(prefix_len=int(spec.get("prefix_len", 0)), **lengths)
+    if kind == GrowingTokens.name:
+        return GrowingTokens(turns=int(spec.get("turns", 8)), **lengths)
     raise ValueError(f"unknown workload {kind!r}: known are {', '.join(NAMES)}")

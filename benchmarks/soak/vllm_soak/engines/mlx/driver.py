@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from vllm_soak.engines.load import Finished
+from vllm_soak.engines.mlx.observe import observe
 from vllm_soak.engines.mlx.scheduler import make_scheduler, module, prefix_cache
+from vllm_soak.sampling.source import register
 
 DISTRIBUTIONS = ("rapid-mlx", "vllm-mlx")
 # Metal compiles on its own; on a CPU mlx would call a C++ compiler at run time.
@@ -27,6 +29,8 @@ class MlxEngine:
         engine_args: Fields of the engine's `SchedulerConfig`.
     """
 
+    package = "vllm_mlx"
+
     def __init__(self, model: str, engine_args: Mapping[str, Any]) -> None:
         self.model = model
         self.scheduler = make_scheduler(Path(model), engine_args)
@@ -35,6 +39,7 @@ class MlxEngine:
         known = {field.name for field in dataclasses.fields(self._params_class)}
         self._params = {"temperature": 0.0, **({"ignore_eos": True} if "ignore_eos" in known else {})}
         self._replies: dict[str, list[int]] = {}
+        register(lambda: observe(self.scheduler))
         self.steps = 0
 
     @property
