@@ -49,7 +49,7 @@ releases: install
 nulls: install
 	$(BIN)/python benchmarks/null_runs.py
 
-# This tool beside today's other memory tools, on the same leak; about an hour.
+# This tool beside today's other memory tools, on the same leak: some ten minutes on a quiet machine.
 rivals: install
 	$(BIN)/python benchmarks/rivals.py --out vllm-soak-runs/rivals
 
