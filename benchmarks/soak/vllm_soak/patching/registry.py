@@ -170,4 +170,30 @@ BATCH_LISTS = Patch(
     engine="vllm_mlx",
 )
 
-PATCHES = (NEW_BLOCK_IDS, KV_BLOCK_ZEROER, MTP_STATE, PREFIX_CACHE_BYTES, BATCH_LISTS)
+
+def _hybrid_disk_tier_targets() -> tuple[Target, ...]:
+    from vllm_soak.patches.vllm_mlx import disk_tier
+
+    return disk_tier.TARGETS
+
+
+def _hybrid_disk_tier_present(scheduler: Any) -> bool:
+    from vllm_soak.patches.vllm_mlx.disk_tier import keeps_in_memory
+
+    present: Callable[[Any], bool] = keeps_in_memory
+    return present(scheduler)
+
+
+HYBRID_DISK_TIER = Patch(
+    name="hybrid-disk-tier",
+    summary="Caches of hybrid models are kept in memory although checkpoints of them are on disk",
+    upstream="none",
+    affected=">=0.9.13,<0.14",
+    targets=_hybrid_disk_tier_targets,
+    already_fixed=lambda: False,
+    present=_hybrid_disk_tier_present,
+    subject="an engine on mlx with a hybrid model and disk checkpoints, after some requests",
+    engine="vllm_mlx",
+)
+
+PATCHES = (NEW_BLOCK_IDS, KV_BLOCK_ZEROER, MTP_STATE, PREFIX_CACHE_BYTES, HYBRID_DISK_TIER, BATCH_LISTS)
