@@ -16,6 +16,13 @@ def test_the_lists_path_is_known_wherever_it_is_reached_from(head: str) -> None:
     assert (found.patch, found.upstream, found.affected) == ("new-block-ids", "vLLM PR 44490", "0.17.1-0.25.1")
 
 
+def test_retainers_of_engines_on_mlx_are_known() -> None:
+    batch = "engine.scheduler.batch_generator._generation_batch"
+    found = [known_defect(f"{batch}.{end}") for end in ("_step.__func__.<orig_step>.<_state>", "logits_processors")]
+    assert [one.patch for one in found if one] == ["mtp-state", "batch-lists"]
+    assert known_defect("server.cache.<_state>") is None
+
+
 @pytest.mark.parametrize(
     "template", ["", "new_block_ids", f"{SUFFIX}[i]", f"a.multi_{SUFFIX}", "a.other[i].new_block_ids"]
 )

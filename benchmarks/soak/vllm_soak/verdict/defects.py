@@ -29,7 +29,12 @@ class KnownDefect:
     affected: str
 
 
-KNOWN = (KnownDefect("new-block-ids", "single_type_managers[i].new_block_ids", "vLLM PR 44490", "0.17.1-0.25.1"),)
+KNOWN = (
+    KnownDefect("new-block-ids", "single_type_managers[i].new_block_ids", "vLLM PR 44490", "0.17.1-0.25.1"),
+    KnownDefect("mtp-state", "_step.__func__.<orig_step>.<_state>", "rapid-mlx 0.13.2", "0.9.13-0.13.1"),
+    KnownDefect("batch-lists", "_generation_batch.logits_processors", "mlx-lm 0.31.3", "0.4.0-0.13.4"),
+    KnownDefect("batch-lists", "_generation_batch.samplers", "mlx-lm 0.31.3", "0.4.0-0.13.4"),
+)
 
 
 def known_defect(template: str) -> KnownDefect | None:
