@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import gc
 import operator
+import os
 import sys
 import time
 from collections import Counter, deque
@@ -34,6 +35,10 @@ UNTOLD = 5_000
 FEWEST = 1_000
 # Looking takes a second collection: not where one takes longer than this many seconds.
 SLOW = 1.0
+# The collector's own list. It goes on filling this one when a program binds `gc.garbage` to another.
+_GARBAGE = gc.garbage
+# Where in that list is what is being set aside just now; empty at any other time.
+_open: list[int] = []
 # What a class's instances hang together by: named by the attribute above it.
 _BETWEEN: tuple[type, ...] = (dict, list, tuple, set, frozenset, deque, CellType, MethodType)
 
@@ -55,7 +60,7 @@ class Collector:
 
     The collector is told to set aside what it would free. It has run finalizers and cleared weak references by then, as
     always, and nothing but the list that it makes leads to these objects. They are let go of at once, and a second
-    collection frees them; neither runs a finalizer again.
+    collection frees them; neither runs a finalizer again. Where they do not come into the list, it is not done again.
 
     Finalizers cut some rings before they can be looked at: a suspended generator lets go of its locals. Where that
     freed much and left nothing to tell, a walk of the heap comes before the next collection, and tells the types of
@@ -66,15 +71,18 @@ class Collector:
         self._seconds = 0.0
         self._untold = False
         self._in_vain = False
+        self._astray = False
 
     def collect(self) -> Collected:
         """Collect all generations."""
         flags = gc.get_debug()
-        if flags & gc.DEBUG_SAVEALL or self._seconds > SLOW:  # a user's own search for leaks, or too large a heap
+        # A user's own search for leaks, too large a heap, or a list of garbage that is not the collector's.
+        if flags & gc.DEBUG_SAVEALL or self._seconds > SLOW or self._astray:
             return Collected(self._timed(), [])
         types = self._types() if self._untold else []
         before = sys.getallocatedblocks()
-        aside = self._set_aside(flags)
+        aside = self._set_aside()
+        self._astray = aside.number > 0 and not aside.objects
         told = rings(aside.objects)
         found = Collected(aside.number, told or types)
         self._untold = not told and not self._in_vain and before - sys.getallocatedblocks() >= UNTOLD
@@ -89,15 +97,16 @@ class Collector:
         self._in_vain = sum(row["objects"] for row in found) < FEWEST
         return [] if self._in_vain else found
 
-    def _set_aside(self, flags: int) -> _Aside:
-        first = len(gc.garbage)
-        gc.set_debug(flags | gc.DEBUG_SAVEALL)
+    def _set_aside(self) -> _Aside:
+        first = len(_GARBAGE)
+        _open[:] = [first]
+        gc.set_debug(gc.get_debug() | gc.DEBUG_SAVEALL)
         try:
             count = self._timed()
         finally:
-            gc.set_debug(flags)
-        objects = gc.garbage[first:]
-        del gc.garbage[first:]
+            _set_nothing_aside()
+        objects = _GARBAGE[first:]
+        del _GARBAGE[first:]
         return _Aside(count, objects)
 
     def _timed(self) -> int:
@@ -105,6 +114,22 @@ class Collector:
         count = gc.collect()
         self._seconds = time.monotonic() - started
         return count
+
+
+def _set_nothing_aside() -> None:
+    gc.set_debug(gc.get_debug() & ~gc.DEBUG_SAVEALL)  # a finalizer may have set other flags
+    _open.clear()
+
+
+def _in_forked_child() -> None:
+    """Another thread may fork meanwhile: nobody is there to end it in the child, which would never free a cycle."""
+    first = _open[:1]
+    if first:
+        _set_nothing_aside()
+        del _GARBAGE[first[0] :]
+
+
+os.register_at_fork(after_in_child=_in_forked_child)
 
 
 def types_of_garbage() -> list[dict[str, Any]]:
