@@ -107,7 +107,7 @@ def test_a_generator_that_fails_leaves_nothing(make_engine: Any, patch: Callable
         entry["gen"].close()  # upstream then finds it exhausted, and recovers
         entry["queue"].clear()
     outputs = engine.scheduler.step().outputs
-    assert [bool(output.error) for output in outputs] == [True]
+    assert [(output.request_id, output.finished) for output in outputs] == [("broken", True)]
     engine.scheduler.remove_finished_request("broken")
     assert observe(engine.scheduler)["mlx_active"] == pytest.approx(baseline, abs=NOISE)
     chat(engine, turns=1, tokens=50)  # and it goes on
