@@ -69,6 +69,7 @@ class ArmRunner:
         self._began = time.monotonic()
         self._walked: set[int] = set()
         self._done = 0
+        self._said: set[str] = set()
         self.observation: Observation | None = None
         self._stopped = False
 
@@ -258,13 +259,16 @@ class ArmRunner:
         on_progress(done)
 
     def _judge_load(self, done: dict[str, Any]) -> None:
-        """Say what was wrong with a block; refuse one that did another work than the others.
+        """Say what was wrong with a block, each kind once; refuse one that did another work than the others.
 
         Raises:
             EngineError: Too many requests failed.
         """
         for text in remarks(done):
-            self.store.add_event(self.name, "warning", text)
+            kind = text.partition(":")[0]
+            if kind not in self._said:
+                self._said.add(kind)
+                self.store.add_event(self.name, "warning", text)
         if failure := too_many_failed(done):
             self.store.fail_arm(self.name, str(failure))
             raise failure
