@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 import synthetic_series as made
 
 from vllm_soak.verdict.outcome import Outcome
@@ -57,3 +58,26 @@ def test_a_cache_explains_nothing() -> None:
         ("<no root: dict>", Outcome.LEAK),
         ("cache", Outcome.BOUNDED),
     ]
+
+
+@pytest.mark.parametrize(("started", "known"), [(10, []), (20, []), (5, ["threading._active"])])
+def test_a_pool_that_fills_explains_the_threads_that_it_starts(started: int, known: list[str]) -> None:
+    """Two pools, of which one starts five threads a round."""
+    pools = [(5, "app.one._threads"), (started - 5, "app.two._threads")]
+    containers = [made.Container([each * n for n in ROUNDS], path, bound=200) for each, path in pools if each]
+    arm = made.arm([5e8] * 7, [*containers, made.Container([10 * n for n in ROUNDS], "threading._active")])
+    leaks = [one.path for one, _, _ in judge_containers(arm, made.PROCESS) if one.outcome is Outcome.LEAK]
+    assert leaks == known
+
+
+def test_what_is_no_registry_of_threads_is_not_explained_by_a_pool() -> None:
+    paths = {"app.pool._threads": 100, "app.registry": None}
+    containers = [made.Container([10 * n for n in ROUNDS], path, bound=bound) for path, bound in paths.items()]
+    found = judge_containers(made.arm([5e8] * 7, containers), made.PROCESS)
+    assert [one.path for one, _, _ in found if one.outcome is Outcome.LEAK] == ["app.registry"]
+
+
+def test_what_abc_remembers_of_classes_is_no_suspect() -> None:
+    arm = made.arm([5e8] * 7, [made.Container([100 * n for n in ROUNDS], "app.Base._abc_impl.<set>")])
+    arm.populations[:] = [replace(row, weak="a _abc_data keeps nothing alive") for row in arm.populations]
+    assert judge_containers(arm, made.PROCESS) == []

@@ -7,7 +7,7 @@ from vllm_soak.heap.inspectors.blocks import blocks_of_a_request, prefix_cache, 
 from vllm_soak.heap.inspectors.bound import Bound, Rule
 from vllm_soak.heap.inspectors.evicting import known_class, memoised, sized_cache
 from vllm_soak.heap.inspectors.queues import bounded_deque, bounded_queue, workers
-from vllm_soak.heap.inspectors.standard import encodings, limited, source_lines, structs, warned_lines
+from vllm_soak.heap.inspectors.standard import cursors, encodings, limited, source_lines, structs, warned_lines
 
 RULES: tuple[Rule, ...] = (
     bounded_deque,
@@ -21,6 +21,7 @@ RULES: tuple[Rule, ...] = (
     known_class,
     limited,
     structs,
+    cursors,
     encodings,
     source_lines,
     warned_lines,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Suspects that another suspect explains: registries of weak references, and objects that no root reaches."""
+"""Suspects that something else explains: registries of weak references or of threads, objects that no root reaches."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ if TYPE_CHECKING:
     from vllm_soak.verdict.outcome import Suspect
 
 UNROOTED = "<no root"
+KNOWN_BOUND = "known-bound"
 # A registry of weak references explains nothing when something else grew by as many entries, give or take this share.
 AS_MANY = 0.9
+# What `abc` remembers of classes that were asked about. Every class is reached through the one that it derives from, so
+# that classes which pile up are seen by themselves: a memory that grows alone is one of classes that were there before.
+OF_CLASSES = "a _abc_data "
+# Where every thread that lives stands, a pool's workers as well.
+OF_THREADS = ("threading._active", "threading._shutdown_locks", "threading._dangling.data")
+WORKERS = "._threads"
 # One leaking entry (a thread, a request) brings some objects of native code or of the interpreter with it.
 OBJECTS_AN_ENTRY = 8
 
@@ -28,11 +35,23 @@ def is_unrooted(found: Suspect) -> bool:
 
 
 def is_explained(found: Suspect, others: list[Suspect]) -> bool:
-    """Whether a leak with a path of its own explains a suspect that is no cause."""
+    """Whether a leak with a path of its own, or a pool that fills, explains a suspect that is no cause."""
+    if found.weak.startswith(OF_CLASSES) or _is_of_pools(found, others):
+        return True
     leaks = [one for one in others if one.outcome is Outcome.LEAK and rank(one) < rank(found)]
     if is_unrooted(found):
         return any(_covers(one, found, 1 / OBJECTS_AN_ENTRY) for one in leaks)
     return bool(found.weak) and any(_covers(one, found, AS_MANY) for one in leaks)
+
+
+def _is_of_pools(found: Suspect, others: list[Suspect]) -> bool:
+    """Whether a registry of threads grew by the workers of pools that have a limit and have not passed it."""
+    pools = [one for one in others if one.rule == KNOWN_BOUND and one.template.endswith(WORKERS)]
+    if found.path not in OF_THREADS or not pools:
+        return False
+    rounds = min(len(one.growth) for one in (found, *pools))
+    started = sum(sum(one.growth[-rounds:]) for one in pools)
+    return sum(found.growth[-rounds:]) * AS_MANY <= started
 
 
 def _covers(leak: Suspect, found: Suspect, share: float) -> bool:

@@ -51,6 +51,32 @@ def test_of_the_container_itself_of_a_slot_and_of_a_module() -> None:
     assert named_limit([], [{"__name__": "app", "CACHE_SIZE": 50}], 10) == (50, "app.CACHE_SIZE")
 
 
+def memoised(maxsize: int | None, other: int) -> Any:
+    known: dict[int, int] = {}
+
+    def look_up(key: int) -> int | None:
+        return known.get(key, other) if maxsize is None or len(known) < maxsize else None
+
+    return look_up
+
+
+@pytest.mark.parametrize(("maxsize", "limit"), [(100, (100, "<maxsize>")), (5, None), (None, None)])
+def test_of_a_function_that_has_captured_the_container(maxsize: int | None, limit: Any) -> None:
+    function = memoised(maxsize, 70)
+    captured = function.__closure__[function.__code__.co_freevars.index("known")]
+    assert named_limit(captured.cell_contents, [function, function.__closure__, captured], 60) == limit
+    assert named_limit(captured.cell_contents, [function], 60) == limit
+    assert named_limit({}, [function], 60) is None
+
+
+def test_a_variable_that_is_not_bound_yet_limits_nothing() -> None:
+    known: list[int] = []
+    function = lambda: (known, maxsize)  # noqa: E731 - a closure over what is never bound
+    assert named_limit(known, [function, function.__closure__, function.__closure__[0]], 1) is None
+    if known:
+        maxsize = 1
+
+
 @pytest.mark.parametrize(
     "named",
     [

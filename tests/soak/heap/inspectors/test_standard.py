@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import _strptime
 import encodings
+import gc
 import linecache
 import logging
 import re
+import sqlite3
 import sys
 import threading
 from typing import Any
@@ -59,3 +61,23 @@ def test_what_grows_with_ever_new_names_is_not_bounded() -> None:
     assert bound_of(logging.root.manager.loggerDict, [logging.root.manager]) is None
     assert bound_of(threading._active, []) is None  # type: ignore[attr-defined]
     assert bound_of(sys.modules, []) is None
+
+
+def test_references_to_cursors_are_bounded_by_those_that_live() -> None:
+    connection = sqlite3.connect(":memory:")
+    try:
+        kept = [connection.cursor() for _ in range(5)]
+        lengths = []
+        for _ in range(1000):
+            connection.execute("select 1")
+            first, *others = [one for one in gc.get_referents(connection) if type(one) is list]
+            found = bound_of(first, [connection])
+            assert found is not None
+            assert found.length <= 202 + len(kept) + 1
+            assert len(first) <= found.length
+            lengths.append(len(first))
+        assert max(lengths) > 200 > min(lengths)
+        assert sys.version_info < (3, 11) or [bound_of(one, [connection]) for one in others] == [None]
+        assert bound_of([], [{}]) is None
+    finally:
+        connection.close()

@@ -7,6 +7,7 @@ the limit, so the name of a limit is reason to look on, and not to call anything
 
 from __future__ import annotations
 
+from types import CellType, FunctionType
 from typing import NamedTuple
 
 from vllm_soak.heap.attributes import read, type_name
@@ -30,9 +31,20 @@ NAMES = (
     "max_cache_size",
     "cache_max_size",
     "max_cached_requests",
+    "cap",
+    "bound",
+    "max_count",
+    "max_history",
+    "history_size",
+    "pool_size",
+    "max_pool_size",
+    "queue_size",
+    "max_queue_size",
 )
 # Beyond this a number is one of bytes.
 MOST = 1_000_000
+# A function, the tuple of its captured variables, and the variable: a walk's way to what is captured.
+_CAPTURE = 3
 
 
 class Limit(NamedTuple):
@@ -50,8 +62,9 @@ def named_limit(container: object, owners: list[object], length: int) -> Limit |
         owners: Objects on the way to it, from the root down.
         length: Its length.
     """
+    found = _of_closure(container, owners)
     above = [one for one in (container, holder(owners)) if one is not None and not _is_plain(one)]
-    found = [limit for one in above for limit in _of_object(one)]
+    found += [limit for one in above for limit in _of_object(one)]
     if len(owners) == 1 and type(owners[0]) is dict:
         found += _of_namespace(owners[0])
     return min((one for one in found if length <= one.length <= MOST), default=None)
@@ -69,6 +82,23 @@ def _of_namespace(names: dict[str, object]) -> list[Limit]:
         return []
     found = [(names.get(name), f"{names['__name__']}.{name}") for name in _spelled()]
     return [Limit(value, name) for value, name in found if type(value) is int]
+
+
+def _of_closure(container: object, owners: list[object]) -> list[Limit]:
+    """Likewise of the variables of a function that has captured the container: a decorator's argument."""
+    function = next((one for one in reversed(owners[-_CAPTURE:]) if type(one) is FunctionType), None)
+    cells = (function.__closure__ or ()) if function else ()
+    if function is None or not any(_contents(cell) is container for cell in cells):
+        return []
+    pairs = zip(function.__code__.co_freevars, map(_contents, cells), strict=True)
+    return [Limit(value, f"<{name}>") for name, value in pairs if type(value) is int and name in _spelled()]
+
+
+def _contents(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # it is empty
+        return None
 
 
 def _is_plain(one: object) -> bool:

@@ -8,11 +8,13 @@ makes up ever new names, threads, texts or labels does leak there.
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import Any
+from weakref import ReferenceType
 
 from vllm_soak.heap.attributes import type_name
-from vllm_soak.heap.inspectors.bound import Bound, is_count, of_module
+from vllm_soak.heap.inspectors.bound import Bound, is_count, is_named, of_module
 
 # Module, its cache, and its limit, which is emptied or evicts when that is reached.
 _LIMITED = (
@@ -25,6 +27,8 @@ _LIMITED = (
 )
 # Modules/_struct.c, MAXCACHE.
 _STRUCTS = 100
+# Modules/_sqlite/connection.c looks for dead references once in 200 cursors; the newest two come on top.
+_CURSORS = 202
 
 
 def limited(container: object, _owners: list[object]) -> Bound | None:
@@ -43,6 +47,21 @@ def structs(container: object, owners: list[object]) -> Bound | None:
     if any(type_name(type(one)) != "Struct" for one in list(container.values())):
         return None
     return Bound(_STRUCTS, f"struct keeps at most {_STRUCTS} compiled formats")
+
+
+def cursors(container: Any, owners: list[object]) -> Bound | None:
+    """Weak references of an sqlite3 connection to its cursors (in CPython 3.10 to its statements also), dead ones too.
+
+    The list of its blobs is the last one from 3.11 on, and is not cleared: a program may leak there.
+    """
+    owner = owners[-1] if owners else None
+    if type(container) is not list or not is_named(type(owner), "Connection", "sqlite3"):
+        return None
+    lists = [one for one in gc.get_referents(owner) if type(one) is list]
+    if sys.version_info >= (3, 11) and container is not lists[0]:
+        return None
+    alive = sum(type(one) is ReferenceType and one() is not None for one in list(container))
+    return Bound(alive + _CURSORS, f"sqlite3 keeps at most {_CURSORS} references to cursors that are gone")
 
 
 def encodings(container: object, _owners: list[object]) -> Bound | None:
