@@ -49,6 +49,36 @@ def test_another_threads_locals_are_roots() -> None:
     assert places == {"worker-thread/work"}
 
 
+def test_what_a_running_body_has_bound_is_a_root_unless_it_is_a_modules() -> None:
+    found: dict[str, object] = {}
+
+    def look() -> None:
+        found.update({root.label: root.value for root in frame_roots() if root.place.startswith("MainThread/")})
+
+    class Body:
+        of_a_class = Thing()
+        look()
+
+    assert found["of_a_class"] is Body.of_a_class
+    namespace: dict[str, object] = {"look": look, "thing": Thing()}
+    exec("of_a_text = thing; look()", namespace)
+    assert found["of_a_text"] is namespace["thing"]
+    assert "__builtins__" in namespace
+    assert "__builtins__" not in found
+
+
+def test_names_of_a_loaded_module_are_no_locals(tmp_path: Path) -> None:
+    (tmp_path / "loading.py").write_text("import sys\nkept = object()\nfound = sys.look()\n")
+    program = (
+        "import sys\nfrom vllm_soak.heap.roots import frame_roots\nmine = object()\n"
+        "sys.look = lambda: [root.label for root in frame_roots()]\nimport loading\nprint(loading.found)"
+    )
+    paths = {"PYTHONPATH": f"{Path(vllm_soak.__file__).parents[1]}:{tmp_path}"}
+    done = subprocess.run([sys.executable, "-c", program], env=paths, capture_output=True, text=True, check=True)
+    assert "kept" not in done.stdout
+    assert "mine" not in done.stdout
+
+
 def test_reading_locals_pins_none_of_them() -> None:
     """Up to Python 3.12 a frame keeps the snapshot that `f_locals` returned."""
     thing = Thing()
@@ -72,7 +102,7 @@ def test_a_namespace_that_the_code_itself_holds_is_left_alone() -> None:
 def test_a_modules_globals_are_not_emptied() -> None:
     namespace: dict[str, Any] = {"locals_of": locals_of, "sys": sys, "value": 1}
     exec(compile("found = locals_of(sys._getframe())", "<module>", "exec"), namespace)
-    assert namespace["found"] == []
+    assert dict(namespace["found"])["value"] == 1
     assert namespace["value"] == 1
 
 

@@ -181,3 +181,17 @@ def test_measuring_needs_the_standard_library_only() -> None:
         "growth was measured, but cannot be judged without numpy: "
         "install vllm-soak with its dependencies, or numpy and scipy."
     )
+
+
+def test_what_a_verdict_loads_is_not_taken_for_the_works() -> None:
+    program = (
+        f"import sys; sys.path.insert(0, {str(PACKAGE)!r})\n"
+        "import vllm_soak\n"
+        "class Cache: maxsize = 1000\n"
+        "cache = Cache()\n"
+        "cache.kept = []\n"
+        "growth = vllm_soak.growth().run(lambda: cache.kept.append(1), rounds=3, max_rounds=5)\n"
+        "print(len(growth.arm.rounds), [row.grown for row in growth.arm.populations if row.path == 'sys.modules'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "7 []\n"

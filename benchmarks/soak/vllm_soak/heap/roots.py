@@ -102,12 +102,14 @@ def is_own(module: str) -> bool:
 
 
 def locals_of(frame: FrameType) -> list[tuple[str, Any]]:
-    """A frame's locals by name, leaving no snapshot behind; empty at module level (a root already).
+    """A frame's locals by name, leaving no snapshot behind; empty at the level of a loaded module (a root already).
 
     A frame that is being traced in Python is left alone: up to 3.12 the tracer writes the snapshot
     back into the frame, and an emptied one would unbind its locals.
     """
-    if not frame.f_code.co_flags & CO_OPTIMIZED or (_SNAPSHOTS and frame.f_trace is not None):
+    if not frame.f_code.co_flags & CO_OPTIMIZED:
+        return _names_of_body(frame)
+    if _SNAPSHOTS and frame.f_trace is not None:
         return []
     namespace = frame.f_locals
     pairs = [(name, value) for name, value in list(namespace.items()) if type(name) is str]
@@ -115,6 +117,20 @@ def locals_of(frame: FrameType) -> list[tuple[str, Any]]:
     if _SNAPSHOTS and sys.getrefcount(namespace) <= _OURS_ALONE:
         namespace.clear()
     return pairs
+
+
+def _names_of_body(frame: FrameType) -> list[tuple[str, Any]]:
+    """What a class's body that runs, or a text in `exec()`, has bound so far: its namespace is no snapshot."""
+    namespace = frame.f_locals
+    if type(namespace) is not dict or _is_of_module(namespace):
+        return []
+    return [(name, value) for name, value in list(namespace.items()) if type(name) is str and name != "__builtins__"]
+
+
+def _is_of_module(namespace: dict[str, Any]) -> bool:
+    name = namespace.get("__name__")
+    module = sys.modules.get(name) if type(name) is str else None
+    return derives(type(module), ModuleType) and module_dict(module) is namespace
 
 
 def _refcount_of_a_snapshot() -> int:

@@ -6,6 +6,8 @@ Measuring needs the standard library only. A verdict needs numpy and scipy, whic
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import time
 from typing import TYPE_CHECKING
@@ -89,6 +91,7 @@ class Growth:
             UsageError: `rounds` is too small for a verdict.
         """
         _check_rounds(rounds)
+        _load_rules()
         done = 0
         while done < rounds + self._warm_up or (done < max_rounds + self._warm_up and self._is_open()):
             for _ in range(repeat):
@@ -166,6 +169,12 @@ class Growth:
         rows = [row for row in self._journal.last_rows() if grown.get(row.path, 1) > 0]
         rows.sort(key=lambda row: -grown.get(row.path, 0))
         return [Grown(_seen_once(row, grown.get(row.path))) for row in rows]
+
+
+def _load_rules() -> None:
+    """Load what a verdict needs before the rounds, or what numpy and scipy bring would be taken for the work's."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("vllm_soak.verdict.process")
 
 
 def _check_rounds(count: int) -> None:
