@@ -39,7 +39,7 @@ class MlxEngine:
         known = {field.name for field in dataclasses.fields(self._params_class)}
         self._params = {"temperature": 0.0, **({"ignore_eos": True} if "ignore_eos" in known else {})}
         self._replies: dict[str, list[int]] = {}
-        register(lambda: observe(self.scheduler))
+        register(lambda: observe(self.scheduler, collect=False))
         self.steps = 0
 
     @property

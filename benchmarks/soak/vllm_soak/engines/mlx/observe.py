@@ -13,9 +13,15 @@ from vllm_soak.sampling.mlx import arrays, mlx
 MATRIX_STATE = 4  # dimensions of a recurrent layer's state, [batch, heads, value, key], as of a KV array
 
 
-def observe(scheduler: Any) -> dict[str, float]:
-    """Figures of an idle scheduler, after a garbage collection and with mlx's buffer cache as it is."""
-    gc.collect()
+def observe(scheduler: Any, *, collect: bool = True) -> dict[str, float]:
+    """Figures of an idle scheduler, with mlx's buffer cache as it is.
+
+    Args:
+        scheduler: The engine's.
+        collect: Collect garbage first; a sample of the process must not, since it tells what that would free.
+    """
+    if collect:
+        gc.collect()
     live = arrays()
     return {
         **mlx(),
