@@ -259,6 +259,9 @@ typedef struct {
     char *heads[4];
     int ring;
     int rings_known;
+    const int *collecting; /* of the interpreter's state: whether a collection is under way */
+    int rings_in_motion;   /* it was, so the rings were not looked at */
+    int waits;             /* slices that ended for that */
     PyObject *ring_front; /* strong: where a sliced walk goes on */
     PyObject *ring_back;
     size_t frozen_seen;

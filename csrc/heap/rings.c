@@ -7,6 +7,9 @@
  * permanent one (CPython 3.10 to 3.13, builds with a GIL). Every assumption is checked before it is used, and
  * where one does not hold, nothing is read: the walk then says that it did not look here.
  *
+ * A collection moves objects to rings whose heads lie on its thread's stack, and lets other threads run in the midst of
+ * it, wherever it runs a finalizer. Such a head looks like an object that is none, so the rings are left alone then.
+ *
  * Young objects may be tuples that another thread is still building, and a reference to one would break that
  * thread: a sliced walk reads the permanent ring alone, where nothing is new.
  */
@@ -27,10 +30,15 @@ typedef struct {
     Generation generations[3];
     Links *generation0;
     Generation permanent;
+    Py_ssize_t statistics[3][3];
+    int collecting;
+    PyObject *garbage;
+    PyObject *callbacks;
 } Rings;
 
 #define PERMANENT 0 /* place among the heads */
 #define AHEAD 16
+#define LONGEST_WAIT 20 /* slices, for a collection in another thread to end */
 
 static Links *links_of(PyObject *object) { return (Links *)(void *)((char *)object - sizeof(Links)); }
 
@@ -45,8 +53,25 @@ static int is_ring(Links *head) {
     return next != NULL && ((uintptr_t)next & 7) == 0 && previous_of(next) == head;
 }
 
+static int is_of_collector(PyObject *names, const char *name, const PyObject *list) {
+    return list != NULL && PyDict_GetItemString(names, name) == list;
+}
+
+/* A program may have bound one of the two names to a list of its own. */
+static int is_state(const Rings *rings) {
+    PyObject *name = PyUnicode_FromString("gc"), *module = name == NULL ? NULL : PyImport_GetModule(name);
+    PyObject *names = module != NULL && PyModule_Check(module) ? PyModule_GetDict(module) : NULL;
+    int found = names != NULL && (is_of_collector(names, "garbage", rings->garbage) ||
+                                  is_of_collector(names, "callbacks", rings->callbacks));
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+    PyErr_Clear();
+    return found;
+}
+
 void rings_find(Walk *walk) {
     walk->rings_known = 0;
+    walk->collecting = NULL;
     if (python_version < 0x030A0000 || python_version >= 0x030E0000) {
         return;
     }
@@ -59,7 +84,8 @@ void rings_find(Walk *walk) {
     Rings *rings = (Rings *)(void *)head;
     if (head != NULL && previous_of(head) == links_of(youngest) && rings->generation0 == head &&
         is_ring(&rings->permanent.head) && is_ring(&rings->generations[1].head) &&
-        is_ring(&rings->generations[2].head)) {
+        is_ring(&rings->generations[2].head) && is_state(rings)) {
+        walk->collecting = &rings->collecting;
         walk->heads[PERMANENT] = (char *)&rings->permanent.head;
         for (int at = 0; at < 3; at++) {
             walk->heads[3 - at] = (char *)&rings->generations[at].head;
@@ -179,10 +205,21 @@ static int ring_by_batch(Walk *walk) {
     return walk_flush(walk) < 0 ? -1 : 1;
 }
 
+/* A walk in slices can wait for the next one; a walk in one piece holds the interpreter, and so the collection up. */
+static int wait_for_collection(Walk *walk) {
+    walk->rings_in_motion = !walk->sliced || walk->waits == LONGEST_WAIT;
+    walk->over = !walk->rings_in_motion;
+    walk->waits += walk->over;
+    return walk->over;
+}
+
 /* 1: there may be more; 0: all rings are done; -1: no memory. */
 int rings_step(Walk *walk) {
     if (!walk->rings_known || (walk->sliced && walk->ring > PERMANENT)) {
         return 0;
+    }
+    if (*walk->collecting) {
+        return wait_for_collection(walk);
     }
     return walk->sliced ? ring_by_batch(walk) : ring_by_neighbours(walk);
 }

@@ -387,7 +387,8 @@ static PyObject *get_nbytes(PyObject *self, void *unused) {
 static PyObject *get_counts(PyObject *self, void *unused) {
     (void)unused;
     const Walk *walk = (Walk *)self;
-    return Py_BuildValue("{s:i,s:n,s:n,s:n,s:n}", "rings", walk->rings_known, "frozen", (Py_ssize_t)walk->frozen_seen,
+    return Py_BuildValue("{s:i,s:i,s:n,s:n,s:n,s:n}", "rings", walk->rings_known, "collecting",
+                         walk->rings_in_motion, "frozen", (Py_ssize_t)walk->frozen_seen,
                          "unrooted", (Py_ssize_t)walk->unrooted, "changed", (Py_ssize_t)walk->changed, "values",
                          (Py_ssize_t)walk->values);
 }

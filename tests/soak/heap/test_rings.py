@@ -58,3 +58,66 @@ def test_a_frozen_object_that_nothing_leads_to_is_found(run_python: Callable[[st
             walk.close()
     """)
     assert output.split() == ["True", "1", "True"] * 2
+
+
+def test_rings_are_left_alone_while_another_thread_collects(run_python: Callable[[str], str]) -> None:
+    """What a collection frees is in a ring on its thread's stack, and finalizers let other threads run meanwhile."""
+    output = run_python("""
+        import gc, threading
+        from vllm_soak.heap.census import Census
+        from vllm_soak.heap.pace import WHOLE, Pace
+
+        begun, end = threading.Event(), threading.Event()
+
+        class Slow:
+            def __init__(self):
+                self.me = self
+
+            def __del__(self):
+                begun.set()
+                end.wait()
+
+        Slow()
+        thread = threading.Thread(target=gc.collect)
+        thread.start()
+        begun.wait()
+        census = Census()
+        print(census.take(pace=WHOLE)["partial"])
+        print(census.take(pace=Pace(max_pause_ms=0.1))["partial"])
+        end.set()
+        thread.join()
+        print(census.take(pace=WHOLE)["partial"])
+    """)
+    why = "a collection was under way in another thread, so what no root reaches was not seen"
+    assert output.splitlines() == [why, why, ""]
+
+
+def test_a_walk_in_slices_waits_for_a_collection(run_python: Callable[[str], str]) -> None:
+    output = run_python("""
+        import gc, threading, time
+        from vllm_soak.heap.native import NativeWalk
+        from vllm_soak.heap.pace import Pace
+        from vllm_soak.heap.roots import all_roots
+
+        begun = threading.Event()
+
+        class Slow:
+            def __init__(self):
+                self.me = self
+
+            def __del__(self):
+                begun.set()
+                time.sleep(0.3)
+
+        gc.freeze()
+        frozen = gc.get_freeze_count()
+        Slow()
+        thread = threading.Thread(target=gc.collect)
+        thread.start()
+        begun.wait()
+        walk = NativeWalk(all_roots(), pace=Pace(max_pause_ms=5.0))
+        walk.run()
+        print(walk.table.counts["collecting"], walk.table.counts["frozen"] >= frozen)
+        thread.join()
+    """)
+    assert output.split() == ["0", "True"]

@@ -281,6 +281,8 @@ def _unrooted(walk: AnyWalk) -> str:
         return ""  # it sees containers only, and by name: said with every verdict
     if not walk.rings:
         return "the collector's lists are not where they are expected, so what no root reaches was not seen"
+    if walk.table.counts["collecting"]:
+        return "a collection was under way in another thread, so what no root reaches was not seen"
     return "what no root reaches is not seen in slices" if walk.pace.max_pause_ms > 0 else ""
 
 
