@@ -211,6 +211,9 @@ static size_t keep_new(Walk *walk, size_t count) {
 }
 
 static int discover_one(Walk *walk, const Found *found) {
+    if (Py_REFCNT(found->child) <= 0) {
+        return 0; /* dead: asyncio of CPython 3.12 shows the collector its free list, where a reference would be fatal */
+    }
     if (is_value(found->child)) {
         walk->values++;
         return 0;

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import builtins
+import ctypes
 import gc
 import sys
 from typing import TYPE_CHECKING, Any
@@ -119,3 +120,20 @@ def test_all_memory_is_given_back(run_python: Callable[[str], str]) -> None:
         print(mappings() <= before + 2, min(sizes) > 5_000_000)
     """)
     assert output.split() == ["True", "True"]
+
+
+@pytest.mark.parametrize("pause", [0.0, 5.0])
+def test_a_dead_object_that_a_traversal_shows_is_left_alone(pause: float) -> None:
+    """As of a free list: on CPython 3.12 asyncio's is shown, and a reference taken and given back frees it again."""
+    node, fence = Node(), fences()
+    held, address = [node], id(node)
+    count = ctypes.c_ssize_t.from_address(address)
+    before = count.value
+    walk = NativeWalk([start(held)], [*fence, fence], pace=Pace(max_pause_ms=pause), registries=False)
+    count.value = 0
+    walk.run()
+    after, count.value = count.value, before
+    assert after == 0
+    assert address not in [walk.table.object(at)[0] for at in range(walk.objects)]
+    assert held == [node]
+    walk.close()
