@@ -34,6 +34,10 @@ class Attached:
         """Socket of the probe of one of its processes, or None where none is armed."""
         with suppress(UsageError):
             return find_socket(pid)
+        # A process with a title of its own (`VLLM::EngineCore`) may have overwritten its environment.
+        with suppress(UsageError):
+            beside = find_socket(self.pid).with_name(f"{pid}.sock")
+            return beside if beside.is_socket() else None
         return None
 
     def lives(self) -> bool:
