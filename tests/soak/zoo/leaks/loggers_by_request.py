@@ -6,7 +6,12 @@ from __future__ import annotations
 import itertools
 import logging
 
-PATH = ("logging.root.manager.loggerDict", "logging.Logger.manager.loggerDict")
+# Every module that has a logger leads there: the first by name does.
+PATH = (
+    "logging.root.manager.loggerDict",
+    "logging.Logger.manager.loggerDict",
+    "concurrent.futures._base.LOGGER.manager.loggerDict",
+)
 
 IDS = itertools.count()
 
