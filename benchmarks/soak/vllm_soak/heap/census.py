@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vllm_soak.heap.attributes import type_name
 from vllm_soak.heap.bounds import bound_of
 from vllm_soak.heap.frames import shown_type
+from vllm_soak.heap.holders import Lengths
 from vllm_soak.heap.inspectors.limits import Limit, named_limit
 from vllm_soak.heap.inspectors.weak import weak_registry
 from vllm_soak.heap.kinds import container_base, kind_of, length, shallow_bytes
@@ -133,7 +134,9 @@ class Census:
         rows, cut = naming.rows(self._before)
         if isinstance(walk, NativeWalk):
             taken = {row["path"] for row in rows}
-            grown = self._populations.rows(walk, locator, naming.growth, taken, contents=contents)
+            grown = self._populations.rows(
+                walk, locator, Lengths(naming.named, naming.growth), taken, contents=contents
+            )
             rows += [row for _, row in sorted(grown, key=lambda one: -one[0])]
         self._before = naming.settle()
         return {
@@ -183,6 +186,10 @@ class _Naming:
             for rank, (growth, series, where) in kept
         ]
         return rows, self._cut(left)
+
+    def named(self, address: int) -> int:
+        """Entries that a container with a row of its own, or the harness's, gained since the previous census."""
+        return self.explained.get(address, 0)
 
     def growth(self, address: int) -> int:
         """Entries that a container gained since the previous census: all that it has, when it is new."""

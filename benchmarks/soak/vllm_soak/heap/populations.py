@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vllm_soak.heap import native
 from vllm_soak.heap.attributes import type_module, type_name
 from vllm_soak.heap.frames import shown_type
+from vllm_soak.heap.holders import Holders
 from vllm_soak.heap.inspectors.elements import one_an_entry
 from vllm_soak.heap.inspectors.evicting import memoised_in
 from vllm_soak.heap.path import Path, Rung, is_ours, owner_module
@@ -23,8 +24,9 @@ from vllm_soak.heap.payload import buffer_bytes, payload_bytes, types_by_bytes
 from vllm_soak.heap.samples import sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
+    from vllm_soak.heap.holders import Lengths
     from vllm_soak.heap.inspectors.bound import Bound
     from vllm_soak.heap.locate import Located, Locator
     from vllm_soak.heap.native import NativeWalk
@@ -102,7 +104,7 @@ class Populations:
         self,
         walk: NativeWalk,
         locator: Locator,
-        growth: Callable[[int], int],
+        lengths: Lengths,
         taken: set[str],
         *,
         contents: bool = False,
@@ -112,13 +114,13 @@ class Populations:
         Args:
             walk: A finished walk.
             locator: Finds objects from its roots.
-            growth: Entries that the container at an address gained.
+            lengths: Entries that the container at an address gained.
             taken: Paths of other rows.
             contents: Show the contents of samples.
         """
         now = native.NATIVE.Tally(walk.table)
         grown = {} if self._before is None else {row[0]: Grown(*row) for row in now.grown(self._before)}
-        search = _Search(walk, locator, growth, grown, contents=contents)
+        search = _Search(walk, locator, lengths, grown, contents=contents)
         for one in search.candidates():
             self._meet(search, one, taken)
         found = list(self._known(now, search))
@@ -169,7 +171,7 @@ class _Search:
         self,
         walk: NativeWalk,
         locator: Locator,
-        growth: Callable[[int], int],
+        lengths: Lengths,
         grown: dict[int, Grown],
         *,
         contents: bool,
@@ -177,10 +179,12 @@ class _Search:
         self._contents = contents
         self._walk = walk
         self._locator = locator
-        self._growth = growth
+        self._lengths = lengths
+        self._holders = Holders(walk, lengths)
         self._grown = grown
         self._by_bytes = types_by_bytes()
         self._located: dict[int, Located | None] = {}
+        self._chosen: dict[int, list[int]] = {}
 
     def key(self, group: int) -> int:
         """A group's number in every walk."""
@@ -217,13 +221,13 @@ class _Search:
 
     def bound(self, group: int) -> Bound | None:
         """The greatest number of members, where each entry of a container holds at most one of them."""
-        return one_an_entry(self._found(group))
+        return one_an_entry(self._few(group))
 
     def payload(self, group: int, count: int, size: int) -> int:
         """Bytes of a group of buffers: what they hold where all can be looked at, else with what is kept in reserve."""
         if self._group(group)[2] is not array:
             return size
-        held = [buffer_bytes(member.item) for member in self._found(group)]
+        held = [buffer_bytes(member.item) for member in self._few(group)]
         return sum(held) if len(held) == count else size
 
     def _outermost(self, group: int) -> int:
@@ -231,7 +235,7 @@ class _Search:
 
         Members may also hang on a chain: then the first one on the chain that most of them hang on.
         """
-        _, parent, _, _, _, first = self._group(group)
+        parent, first = self._group(group)[1], self._members(group)[0]
         at = self._common_top(group, group)
         if at is not None or parent < _OWN_GROUPS:
             return first if at is None else at
@@ -291,17 +295,17 @@ class _Search:
         return is_ours(type_module(kind))
 
     def _is_explained(self, one: Grown) -> bool:
-        """Whether most of a few members are reached through a container that grew in step."""
+        """Whether most of a few members are reached through a container that grew in step, or new ones are held by such."""
         needed = one.added if one.added > 0 else 1
         members = self._members(one.group)
         through = sum(self._passes(at, needed) for at in members)
-        return 2 * through > len(members)
+        return 2 * through > len(members) or (one.added > 0 and 2 * self._holders.added(one.group, needed) > needed)
 
     def _passes(self, member: int, needed: int) -> bool:
         way = self._walk.table.way(member)
         where = self._locate(way)
         beside = [] if where is None else [id(one) for one in memoised_in(where.owners)]
-        return any(self._growth(address) * IN_STEP >= needed for address in [*way, *beside])
+        return any(self._lengths.all(address) * IN_STEP >= needed for address in [*way, *beside])
 
     def _is_below(self, group: int, above: int) -> bool:
         while group >= 0:
@@ -311,12 +315,22 @@ class _Search:
         return False
 
     def _members(self, group: int) -> list[int]:
-        found: list[int] = self._walk.table.members(group, SAMPLES)
-        return found
+        """A few members, of the new ones where these are known."""
+        if group not in self._chosen:
+            fresh = self._holders.fresh(group)
+            self._chosen[group] = fresh[:: max(1, len(fresh) // SAMPLES)][:SAMPLES]
+        return self._chosen[group]
 
     def _found(self, group: int) -> list[Located]:
-        """A few members that are still where they were."""
-        ways = (self._walk.table.way(at) for at in self._members(group))
+        """A few members, of the new ones where these are known, that are still where they were."""
+        return self._still(self._members(group))
+
+    def _few(self, group: int) -> list[Located]:
+        """A few of all members that are still where they were."""
+        return self._still(self._walk.table.members(group, SAMPLES))
+
+    def _still(self, members: list[int]) -> list[Located]:
+        ways = (self._walk.table.way(at) for at in members)
         return [where for way in ways if (where := self._locate(way)) is not None]
 
     def _locate(self, way: list[int]) -> Located | None:
