@@ -23,6 +23,7 @@ from vllm_soak.engines.serve.health import Health
 from vllm_soak.engines.serve.port import LOOPBACK, free_port
 from vllm_soak.errors import UsageError
 from vllm_soak.store.reader import read_run
+from vllm_soak.store.record import Arm
 
 TOY = Path(__file__).parent / "engines" / "serve" / "toy_server.py"
 FAST = ("--interval", "2")
@@ -88,6 +89,15 @@ def test_a_leak_is_named_where_the_probe_is_armed(loaded: Any, command: Any, rea
     leaks = [one for process in processes for one in process["suspects"] if one["outcome"] == "leak"]
     assert [one["path"] for one in leaks] == ["engine_core.ids"]
     assert leaks[0]["per_request"] == pytest.approx(13.0, rel=0.02), "220 // 16"
+    assert_walks_are_counted(read_run(tmp_path / "run").arms[0])
+
+
+def assert_walks_are_counted(arm: Arm) -> None:
+    """The requests of a window are those since the window before, and so is its time: walks are in both."""
+    walks = sum(one.seconds for one in arm.censuses if one.round < arm.rounds[-1].index)
+    windows = arm.rounds[1:]
+    assert walks > 0
+    assert sum(one.seconds for one in windows) >= walks + len(windows) * float(FAST[1])
 
 
 def test_without_the_probe_bytes_are_judged(loaded: Any, command: Any, tmp_path: Path) -> None:

@@ -160,6 +160,7 @@ class Watcher:
         self._metrics = ServerMetrics(server.health.url, timeout=METRICS_SECONDS)
         self._first = self._metrics.read().get("requests")
         self._total = 0
+        self._since = time.monotonic()
         self.verdict = judge(read_run(folder, points=False))
         self._walked: set[int] = set()
 
@@ -204,10 +205,12 @@ class Watcher:
 
     def _window(self, index: int, phase: str, seconds: float) -> bool:
         """Wait for a window, then record it; return whether any request was finished in it."""
-        began, least = time.monotonic(), Least()
+        least = Least()
         self._wait(seconds, least)
-        total = self._counted()
-        done, took = total - self._total, time.monotonic() - began
+        total, now = self._counted(), time.monotonic()
+        # The load went on while the censuses of the window before were taken: that is part of this one's time.
+        done, took = total - self._total, now - self._since
+        self._since = now
         if seconds and done <= 0:
             return False
         self._total = total
