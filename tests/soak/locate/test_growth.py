@@ -183,15 +183,42 @@ def test_measuring_needs_the_standard_library_only() -> None:
     )
 
 
+def in_a_script(program: str) -> str:
+    """Run a program as `__main__`, with all that is installed."""
+    program = f"import sys; sys.path.insert(0, {str(PACKAGE)!r})\nimport vllm_soak\n{program}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_the_name_that_it_is_bound_to_is_nothing_that_grew() -> None:
+    assert in_a_script("with vllm_soak.growth() as g: pass\nprint(g)") == "nothing grew\n"
+    said = in_a_script("with vllm_soak.growth() as g: one = two = 1\nprint(g)")
+    assert "module" in said
+    assert "(+2 in 1 round)" in said
+    assert "Growth" not in said
+
+
+def test_a_verdict_between_two_looks_is_nothing_that_grew() -> None:
+    program = (
+        "def main():\n"
+        "    kept = []\n"
+        "    with vllm_soak.growth() as g:\n"
+        "        vllm_soak.growth().run(lambda: kept.append(1)).leaks\n"
+        "    print([one.path for one in g.suspects])\n"
+        "    with vllm_soak.growth() as g:\n"
+        "        vllm_soak.growth().run(list).verdict\n"
+        "    print(g)\n"
+        "main()"
+    )
+    assert in_a_script(program) == "['kept']\nnothing grew\n"
+
+
 def test_what_a_verdict_loads_is_not_taken_for_the_works() -> None:
     program = (
-        f"import sys; sys.path.insert(0, {str(PACKAGE)!r})\n"
-        "import vllm_soak\n"
         "class Cache: maxsize = 1000\n"
         "cache = Cache()\n"
         "cache.kept = []\n"
         "growth = vllm_soak.growth().run(lambda: cache.kept.append(1), rounds=3, max_rounds=5)\n"
         "print(len(growth.arm.rounds), [row.grown for row in growth.arm.populations if row.path == 'sys.modules'])"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "7 []\n"
+    assert in_a_script(program) == "7 []\n"

@@ -18,6 +18,7 @@ from vllm_soak.heap.inspectors.weak import weak_registry
 from vllm_soak.heap.kinds import container_base, kind_of, length, shallow_bytes
 from vllm_soak.heap.locate import Locator
 from vllm_soak.heap.native import NativeWalk
+from vllm_soak.heap.own import own_entries
 from vllm_soak.heap.pace import WHOLE, Pace
 from vllm_soak.heap.path import is_ours, owner_module
 from vllm_soak.heap.populations import Populations
@@ -124,7 +125,7 @@ class Census:
             with contextlib.suppress(RuntimeError):  # it is being changed
                 where = locator.by_path(series.path)
                 if where is not None and kind_of(type(where.item)).code == series.code:
-                    found[text] = length(where.item, container_base(where.item) or list)
+                    found[text] = length(where.item, container_base(where.item) or list) - own_entries(where)
         return found
 
     def _answer(self, walked: Walked, locator: Locator, started: float, *, contents: bool) -> dict[str, Any]:
@@ -237,7 +238,7 @@ class _Naming:
             return
         base = container_base(where.item)
         if base is not None:
-            self._add(series, where, self._length(where.item, base, series.code))
+            self._add(series, where, self._length(where.item, base, series.code) - own_entries(where))
 
     def _length(self, item: object, base: type, code: int) -> int:
         """A container's length when the walk came past it, so that all of a series is read at the same point.
@@ -268,11 +269,12 @@ class _Naming:
         code = self._walk.code(grower.container)
         if where is None or kind_of(type(where.item)).code != code:  # gone, and its address taken by another object
             return
-        if is_ours(owner_module(where.path)):
+        growth = grower.growth - own_entries(where, grower.growth)
+        if is_ours(owner_module(where.path)) or growth <= 0:
             self.explained[id(where.item)] = grower.growth
             return
-        now = self._walk.length(grower.container)
-        series = Series(self._unique(where.path), id(where.item), code, now - grower.growth)
+        now = self._walk.length(grower.container) - own_entries(where)
+        series = Series(self._unique(where.path), id(where.item), code, now - growth)
         self._series[series.path.text] = series
         self._add(series, where, now)
 

@@ -19,6 +19,7 @@ from vllm_soak.heap.frames import shown_type
 from vllm_soak.heap.holders import Holders
 from vllm_soak.heap.inspectors.elements import one_an_entry
 from vllm_soak.heap.inspectors.evicting import memoised_in
+from vllm_soak.heap.own import is_own_code
 from vllm_soak.heap.path import Path, Rung, is_ours, owner_module
 from vllm_soak.heap.payload import buffer_bytes, payload_bytes, types_by_bytes
 from vllm_soak.heap.samples import sample
@@ -207,7 +208,9 @@ class _Search:
         where = self._locate(way)
         if where is None:
             return self._lost(way, one)
-        return None if self._is_ours(where.path) else where.path._replace(general=True)
+        found = self._found(one.group)
+        own = bool(found) and all(is_own_code(member.item) for member in found)
+        return None if own or self._is_ours(where.path) else where.path._replace(general=True)
 
     def types(self, one: Grown) -> list[str]:
         """What members are, in words: a generator with the place where it stands."""
@@ -295,7 +298,7 @@ class _Search:
         return is_ours(type_module(kind))
 
     def _is_explained(self, one: Grown) -> bool:
-        """Whether most of a few members are reached through a container that grew in step, or new ones are held by such."""
+        """Whether a container that grew in step leads to most of a few members, or such hold most of what came."""
         needed = one.added if one.added > 0 else 1
         members = self._members(one.group)
         through = sum(self._passes(at, needed) for at in members)

@@ -22,6 +22,7 @@ from vllm_soak.heap.attributes import (
 )
 from vllm_soak.heap.frames import standing
 from vllm_soak.heap.kinds import container_base, length
+from vllm_soak.heap.path import is_ours
 from vllm_soak.heap.retained import recent_entries
 
 SAMPLES = 3
@@ -36,6 +37,8 @@ _TEXTS = (str, bytes)
 def samples(container: object, base: type, *, contents: bool = False) -> list[str]:
     """The last entries of a container (any, of a set), a mapping's as `key: value`; none while it is being changed.
 
+    Objects of the harness are left out.
+
     Args:
         container: The container.
         base: Its builtin type.
@@ -43,7 +46,7 @@ def samples(container: object, base: type, *, contents: bool = False) -> list[st
     """
     try:
         found = recent_entries(container, base, SAMPLES)
-        return [_entry(one, contents=contents) for one in found]
+        return [_entry(one, contents=contents) for one in found if not is_ours(type_module(type(one[-1])))]
     except RuntimeError:
         return []
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What grows in this process while the same work is done again and again.
 
-Measuring needs the standard library only. A verdict needs numpy and scipy, which are loaded when one is asked for.
+Measuring needs the standard library only. A verdict needs numpy and scipy, which are loaded before the first look.
 """
 
 from __future__ import annotations
@@ -91,7 +91,6 @@ class Growth:
             UsageError: `rounds` is too small for a verdict.
         """
         _check_rounds(rounds)
-        _load_rules()
         done = 0
         while done < rounds + self._warm_up or (done < max_rounds + self._warm_up and self._is_open()):
             for _ in range(repeat):
@@ -140,6 +139,8 @@ class Growth:
         return "\n\n".join(map(str, self.suspects)) or "nothing grew"
 
     def _record(self, work: int, *, measured: bool) -> None:
+        if not self.arm.rounds:
+            _load_rules()
         seconds = time.monotonic() - self._since
         sample = take_sample(settled=True)
         answer = self._census.take(baseline=not self.arm.rounds)
@@ -172,7 +173,7 @@ class Growth:
 
 
 def _load_rules() -> None:
-    """Load what a verdict needs before the rounds, or what numpy and scipy bring would be taken for the work's."""
+    """Load what a verdict needs before the first look, or what numpy and scipy bring would be taken for the work's."""
     with contextlib.suppress(ImportError):
         importlib.import_module("vllm_soak.verdict.process")
 
