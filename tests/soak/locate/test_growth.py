@@ -150,6 +150,27 @@ def test_calm_work_has_no_suspect() -> None:
     assert str(growth) == "nothing grew"
 
 
+def test_work_that_nobody_awaits_is_refused() -> None:
+    async def work() -> None:
+        raise AssertionError
+
+    with pytest.raises(UsageError, match=r"returned a coroutine that was not awaited.*lambda: asyncio.run\(work\(\)\)"):
+        vllm_soak.growth().run(work)
+
+
+def test_in_a_line_it_says_what_grew() -> None:
+    service = Service()
+    growth = vllm_soak.growth()
+    assert repr(growth).startswith("<Growth: nothing was compared yet")
+    growth.run(service.leak)
+    (leak,) = growth.leaks
+    assert repr(leak) == "<Grown leak: service.history +10.0/round, 70 items of list>"
+    assert repr(growth) == f"<Growth: {leak!r}>"
+    assert f"{leak.outcome}" == str(leak.outcome) == "leak"
+    calm = vllm_soak.growth().run(lambda: list(range(10)), rounds=3)
+    assert repr(calm) == "<Growth: nothing grew>"
+
+
 def test_a_warm_up_of_no_round_is_refused() -> None:
     with pytest.raises(UsageError, match="use 1 or more"):
         vllm_soak.growth(warm_up=0)

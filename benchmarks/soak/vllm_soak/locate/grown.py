@@ -14,7 +14,7 @@ from vllm_soak.verdict.outcome import Outcome, Suspect
 BEFORE_AFTER = "before-after"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Grown:
     """A container, or a population of objects, that grew.
 
@@ -74,6 +74,12 @@ class Grown:
     def bytes_per_unit(self) -> float:
         """Bytes added per round (or second)."""
         return self.per_unit * self.suspect.bytes_per_entry
+
+    def __repr__(self) -> str:
+        suspect = self.suspect
+        what = "grew" if suspect.rule == BEFORE_AFTER else self.outcome.value
+        growth = f"{rate(self.per_unit)}/{self.unit}" if self.growth else "more than before"
+        return f"<Grown {what}: {printable(self.path)} {growth}, {suspect.length_last:,} items of {suspect.type}>"
 
     def __str__(self) -> str:
         suspect = self.suspect

@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import os
 import time
+from types import CoroutineType
 from typing import TYPE_CHECKING
 
 from vllm_soak.errors import UsageError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 FEWEST_ROUNDS = 3  # as in `verdict.growth`, which cannot be imported without numpy
+SHOWN = 5  # things that grew, in a line
 ONCE = "grew between two looks; whether it goes on growing takes repeated rounds (run() or round())"
 UNKNOWN_YET = "nothing was compared yet: call round() after each piece of work, or run(work)"
 
@@ -88,13 +90,13 @@ class Growth:
             max_rounds: Measured rounds at most, when it is not clear after `rounds`.
 
         Raises:
-            UsageError: `rounds` is too small for a verdict.
+            UsageError: `rounds` is too small for a verdict, or `work` returned an awaitable, which nobody awaits.
         """
         _check_rounds(rounds)
         done = 0
         while done < rounds + self._warm_up or (done < max_rounds + self._warm_up and self._is_open()):
             for _ in range(repeat):
-                work()
+                _check_done(work())
             self.round(repeat)
             done += 1
         return self
@@ -131,6 +133,17 @@ class Growth:
         """
         _check_rounds(len(self._measured()))
         return [one for one in self.suspects if one.outcome is Outcome.LEAK]
+
+    def __repr__(self) -> str:
+        """One line, as pytest shows it under `assert not g.leaks, g`: what grew, leaks first."""
+        if len(self.arm.rounds) <= 1:
+            return f"<Growth: {UNKNOWN_YET}>"
+        try:
+            grown = self.suspects
+        except UsageError as lacking:
+            return f"<Growth: {lacking}>"
+        more = f", and {len(grown) - SHOWN} more" if len(grown) > SHOWN else ""
+        return f"<Growth: {', '.join(map(repr, grown[:SHOWN])) or 'nothing grew'}{more}>"
 
     def __str__(self) -> str:
         """The ladders of all suspects."""
@@ -176,6 +189,19 @@ def _load_rules() -> None:
     """Load what a verdict needs before the first look, or what numpy and scipy bring would be taken for the work's."""
     with contextlib.suppress(ImportError):
         importlib.import_module("vllm_soak.verdict.process")
+
+
+def _check_done(result: object) -> None:
+    """Refuse what a coroutine function returns: nothing of its work was done."""
+    if not hasattr(type(result), "__await__"):  # asking `Awaitable` would grow what `abc` remembers
+        return
+    if isinstance(result, CoroutineType):
+        result.close()
+    cause = f"work() returned a {type(result).__name__} that was not awaited, so its work was not done"
+    remedy = (
+        "give a plain function, such as lambda: asyncio.run(work()), or await it yourself and call round() after it"
+    )
+    raise UsageError(cause, remedy)
 
 
 def _check_rounds(count: int) -> None:

@@ -21,6 +21,14 @@ class Outcome(str, Enum):
     NO_LEAK = "no-leak"
     INCONCLUSIVE = "inconclusive"
 
+    def __str__(self) -> str:
+        """The value, as of `enum.StrEnum`, which Python 3.10 lacks."""
+        return self.value
+
+    def __format__(self, spec: str) -> str:
+        """Likewise."""
+        return format(self.value, spec)
+
 
 @dataclass(frozen=True, slots=True)
 class Slope:
