@@ -86,7 +86,11 @@ def test_readings_between_censuses_settle_what_few_windows_leave_open(monkeypatc
     assert observer.journal.verdict(observer._cpu).outcome == "inconclusive"
     found = observer.located()
     assert (found.verdict.outcome, found.exit_code) == ("leak", 1)
-    assert "readings" in found.grown[0].reason
+    reason = found.grown[0].reason
+    assert reason.startswith("grew in each of ")
+    assert "readings by" in reason
+    assert "round" not in reason
+    assert "growth per CPU second ended at" in reason
 
 
 def test_readings_do_not_make_a_leak_of_what_fills_ever_more_slowly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from vllm_soak.errors import UsageError
 from vllm_soak.heap.census import Census
 from vllm_soak.locate.grown import BEFORE_AFTER, Grown
 from vllm_soak.locate.journal import Journal
+from vllm_soak.locate.wording import OF_CALLS
 from vllm_soak.probe.role import role
 from vllm_soak.sampling.sample import take_sample
 from vllm_soak.store.record import MEASURED, Arm, Population
@@ -113,7 +114,7 @@ class Growth:
         Raises:
             UsageError: numpy or scipy cannot be imported; so for all that follow.
         """
-        return self._journal.verdict()
+        return OF_CALLS.of(self._journal.verdict())
 
     @property
     def suspects(self) -> list[Grown]:

@@ -8,6 +8,7 @@ where it is busy, since that follows the load and a shared machine's speed, and 
 from __future__ import annotations
 
 import os
+import re
 import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from vllm_soak.locate.glances import Glance, closely, scatter
 from vllm_soak.locate.grown import Grown
 from vllm_soak.locate.journal import Journal
 from vllm_soak.locate.windows import WARM_UP, Windows
+from vllm_soak.locate.wording import of_windows
 from vllm_soak.report.printable import printable
 from vllm_soak.verdict.growth import FEWEST_ROUNDS
 from vllm_soak.verdict.judge import exit_code
@@ -105,6 +107,7 @@ class Observer:
             closer = sharpened(self._judged(busy=by), self._judged_closely(busy=by), len(self._glances))
             busy, verdict = (by, closer) if closer.outcome is Outcome.LEAK else (busy, verdict)
         unit = "CPU second" if busy else "second"
+        verdict = of_windows(unit, PER_SECOND).of(verdict)
         return Located(verdict, [Grown(one, unit, PER_SECOND) for one in verdict.suspects])
 
     def _judged(self, *, busy: bool) -> ProcessVerdict:
@@ -188,8 +191,13 @@ def sharpened(verdict: ProcessVerdict, close: list[Suspect], readings: int) -> P
 def _settled(suspect: Suspect, close: Suspect | None, readings: int) -> Suspect:
     if close is None or suspect.outcome is not Outcome.INCONCLUSIVE:
         return suspect
-    reason = f"{close.reason} (by {readings} readings, several to a window)"
+    reason = f"{_by_readings(close.reason)} ({readings} readings, several to a window)"
     return replace(suspect, outcome=Outcome.LEAK, rule=close.rule, reason=reason)
+
+
+def _by_readings(reason: str) -> str:
+    """What a rule says of rounds, where each is a reading."""
+    return re.sub(r"\bround(s?)\b", r"reading\1", reason.replace("measured round", "round"))
 
 
 def _as_of(row: dict[str, Any], lengths: dict[str, int]) -> dict[str, Any]:
