@@ -13,6 +13,8 @@ import pytest
 
 from vllm_soak.heap import census as census_module
 from vllm_soak.heap.census import Census
+from vllm_soak.store.record import Census as Walked
+from vllm_soak.verdict.track import is_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -357,3 +359,14 @@ class Trapped:
     @staticmethod
     def calls() -> list[str]:
         return _calls
+
+
+def test_what_a_census_left_out_is_said_as_the_verdict_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vllm_soak.heap.census.ROWS", 3)
+    held: list[list[int]] = [[] for _ in range(10)]
+    census = Census()
+    answer = census.take(baseline=True)
+    for at, one in enumerate(held):
+        one.extend(range(at + 1))
+    said = [answer["partial"], census.take()["partial"]]
+    assert [is_cut(Walked("arm", "process", 0, 0, 0, 0, 0.0, "native", one)) for one in said] == [False, True]

@@ -59,6 +59,36 @@ def test_what_no_census_named_did_not_grow() -> None:
     assert (track.first_round, track.idle) == (4, 3)
 
 
+def cut_at(arm: Arm, *rounds: int) -> Arm:
+    """The same arm with censuses that left out some containers that grew."""
+    left = "13 containers that grew less than the 200 listed were not named"
+    arm.censuses[:] = [replace(one, partial=left) if one.round in rounds else one for one in arm.censuses]
+    return arm
+
+
+@pytest.mark.parametrize(
+    ("rounds", "values", "first", "idle"),
+    [
+        ((1, 2, 3), [45.0, 60.0, 75.0, 90.0, 105.0], 3, 0),
+        ((2,), [45.0, 45.0, 60.0, 75.0, 90.0, 105.0], 2, 0),
+        ((5,), [45.0, 45.0, 45.0, 60.0, 75.0, 90.0, 105.0], 1, 0),
+    ],
+)
+def test_nothing_is_known_of_rounds_before_a_census_that_left_some_out(
+    rounds: tuple[int, ...], values: list[float], first: int, idle: int
+) -> None:
+    arm = cut_at(late_arm(4, [0, 15, 30, 45, 60, 75, 90, 105], grown=15), *rounds)
+    [track] = tracks(arm, made.PROCESS)
+    assert (track.series.values, track.first_round, track.idle) == (values, first, idle)
+
+
+def test_what_a_cut_census_may_have_left_out_did_not_begin_late() -> None:
+    lengths = [15.0 * at for at in range(9)]
+    [late] = tracks(late_arm(4, lengths), made.PROCESS)
+    [open_] = tracks(cut_at(late_arm(4, lengths), 1, 2, 3), made.PROCESS)
+    assert (late.idle, open_.idle) == (3, 0)
+
+
 def test_what_it_gained_in_the_first_round_says_how_long_it_was_before() -> None:
     [track] = tracks(late_arm(4, [5, 5, 5, 5, 55, 205], grown=50), made.PROCESS)
     assert track.series.values == [5.0, 5.0, 5.0, 55.0, 205.0]

@@ -15,6 +15,7 @@ import numpy as np
 
 from vllm_soak.store.record import MEASURED, WARM_UP, Arm, Population, Round
 from vllm_soak.verdict.pace import FEWEST_POINTS
+from vllm_soak.verdict.track import is_cut
 
 
 class Glance(NamedTuple):
@@ -34,6 +35,8 @@ class Glance(NamedTuple):
 def closely(arm: Arm, glances: list[Glance], *, busy: bool) -> Arm:
     """The same process with a round for each reading: containers only, as the last census described them.
 
+    Where a census left some out, one that was not named by then may have grown.
+
     Args:
         arm: What was seen window by window; its last round is one of these readings.
         glances: All readings, the first at the end of warm-up.
@@ -41,6 +44,7 @@ def closely(arm: Arm, glances: list[Glance], *, busy: bool) -> Arm:
     """
     last = {row.path: row for row in arm.populations if row.round == arm.rounds[-1].index}
     found = Arm(arm.name)
+    census = next((one for one in arm.censuses if is_cut(one)), arm.censuses[-1])
     total = 0
     for index, glance in enumerate(glances):
         work = max(1, glance.ticks if busy else glance.passed)
@@ -48,7 +52,7 @@ def closely(arm: Arm, glances: list[Glance], *, busy: bool) -> Arm:
         phase = MEASURED if index else WARM_UP
         found.rounds.append(Round(arm.name, index, phase, work, total, glance.passed / 100))
         found.samples.append(replace(arm.samples[-1], round=index, requests=total))
-        found.censuses.append(replace(arm.censuses[-1], round=index, requests=total))
+        found.censuses.append(replace(census, round=index, requests=total))
         found.populations.extend(_rows(last, glance, index, total))
     return found
 

@@ -3,7 +3,8 @@
 
 A census names what grew since the census before it, and from then on always. So a container that is
 first named after a round did not grow in the rounds before, or it was not there: nothing else is known of its
-length then but that it gained `Population.grown` entries in that round.
+length then but that it gained `Population.grown` entries in that round. Where a census left out some that grew,
+it may have been among these, and nothing is known of the rounds up to that census.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from vllm_soak.verdict.series import Series, walked_rounds
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from vllm_soak.store.record import Arm, Population, Round
+    from vllm_soak.store.record import Arm, Census, Population, Round
+
+# What `heap.census` says where it left out containers that grew.
+_LEFT_OUT = ("were not named", "the walk was stopped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,22 @@ def tracks(arm: Arm, process: str) -> list[Track]:
     if not compared:
         return []
     by_path = _rows_by_path(arm.populations, process, {r.index for r in walked})
-    measured = [r.index for r in arm.rounds if r.phase == MEASURED]
-    return [_track(rows, walked, compared, sorted(measured)) for rows in by_path.values() if walked[-1].index in rows]
+    measured = sorted(r.index for r in arm.rounds if r.phase == MEASURED)
+    cut = {one.round for one in arm.censuses if one.process == process and is_cut(one)}
+    whole = [r for r in compared if r.index not in cut]
+    named = [rows for rows in by_path.values() if walked[-1].index in rows]
+    return [_track(rows, _since_cut(walked, rows, cut), whole, measured) for rows in named]
+
+
+def is_cut(census: Census) -> bool:
+    """Whether a census left out containers that grew, so that one without a row may have grown."""
+    return any(text in census.partial for text in _LEFT_OUT)
+
+
+def _since_cut(walked: list[Round], rows: dict[int, Population], cut: set[int]) -> list[Round]:
+    """The rounds without those before the last census that was cut before a container was first named."""
+    start = max((r.index for r in walked if r.index < min(rows) and r.index in cut), default=0)
+    return [r for r in walked if r.index >= start]
 
 
 def _compared(arm: Arm, process: str) -> list[Round]:
@@ -60,12 +78,13 @@ def _compared(arm: Arm, process: str) -> list[Round]:
     return [r for r in walked_rounds(arm, process) if r.index > first]
 
 
-def _track(rows: dict[int, Population], walked: list[Round], compared: list[Round], measured: list[int]) -> Track:
+def _track(rows: dict[int, Population], walked: list[Round], whole: list[Round], measured: list[int]) -> Track:
     ordered = [rows[index] for index in sorted(rows)]
     first = ordered[0]
     points = [(row.requests, float(row.length)) for row in ordered]
     before = [r for r in walked if r.index < first.round]
-    begins, idle = first.round, sum(r.index < first.round for r in compared)
+    begins = first.round
+    idle = sum(walked[0].index <= r.index < begins for r in whole)
     # A series that began with this round would hide that it did not grow in the one before.
     if before and _is_known(first) and not (idle and len(before) == 1):
         held = float(first.length - (first.grown or 0))
