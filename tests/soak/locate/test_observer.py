@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from itertools import accumulate
 from typing import Any
@@ -118,3 +119,14 @@ def test_a_process_that_polls_is_measured_by_the_clock(monkeypatch: pytest.Monke
     (found,) = observer.located().grown
     assert (found.unit, found.outcome) == ("second", "leak")
     assert found.per_unit == pytest.approx(14_000)
+
+
+def test_what_a_census_does_not_see_is_said_once() -> None:
+    script = Scripted([0] * 7, [1] * 7)
+    answers = iter(["not in slices", "not in slices", "not in slices; 3 were not named", *["not in slices"] * 9])
+    census = script.census
+    script.census = lambda **how: {**census(**how), "partial": next(answers)}  # type: ignore[method-assign]
+    console = Console(record=True, file=io.StringIO(), width=200)
+    Observer(script, Windows(interval=SHORT, max_rounds=5), console).watch()
+    said = console.export_text()
+    assert said.count("not in slices") == said.count("3 were not named") == 1

@@ -105,6 +105,19 @@ def test_a_client_that_says_nothing_is_dropped(tmp_path: Path, monkeypatch: pyte
     server.close()
 
 
+def test_what_a_killed_process_of_the_same_pid_left_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "7.sock"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    assert path.is_socket()
+    server = Server(path)
+    server.start()
+    try:
+        assert answers(ProbeClient(path))
+    finally:
+        server.close()
+
+
 def test_several_requests_on_one_connection(server: Server) -> None:
     lines = talk(server.path, b'{"command": "ping"}\n' * 3).splitlines()
     assert [json.loads(line)["pid"] for line in lines] == [os.getpid()] * 3

@@ -78,6 +78,7 @@ class Observer:
         self._since = [0, 0]
         self._cpu: list[int] = []
         self._glances: list[Glance] = []
+        self._said: set[str] = set()  # what censuses did not see: once is enough
         self.say(f"{printable(who['process'])} (pid {who['pid']}), Python {printable(who['python'])}")
 
     def watch(self) -> None:
@@ -157,7 +158,9 @@ class Observer:
         return lengths
 
     def _progress(self, answer: dict[str, object], index: int) -> str:
-        cut = f"; {printable(answer['partial'])}" if answer["partial"] else ""
+        news = [one for one in str(answer["partial"]).split("; ") if one and one not in self._said]
+        self._said.update(news)
+        cut = "".join(f"; {printable(one)}" for one in news)
         what = self._window(index - WARM_UP) if index > WARM_UP else ("warm-up" if index else "baseline")
         return f"  {what}: {answer['objects']:,} objects walked in {answer['seconds']:.2f} s{cut}"
 
