@@ -20,7 +20,7 @@ from vllm_soak.errors import EngineError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-PATIENCE = 300.0
+PATIENCE = 600.0
 CLIENTS, PROMPT, VOCABULARY = 16, 220, 500
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-# A sliced walk works for one part in this many: 3 % of the time, and some 9 s for a million objects.
-_PARTS = 32
+# A sliced walk works for one part in this many: 2.8 % of the time, and some 10 s for a million objects. What is named
+# at its end comes on top.
+_PARTS = 36
 
 
 class Pace(NamedTuple):
