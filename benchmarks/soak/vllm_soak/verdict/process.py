@@ -94,7 +94,7 @@ def too_few_rounds(evidence: Evidence) -> Finding | None:
     done = len(measured_rounds(evidence.arm))
     if done >= FEWEST_ROUNDS:
         return None
-    reason = f"{done} complete measured rounds, and a trend needs {FEWEST_ROUNDS}"
+    reason = f"{done} complete measured round{'' if done == 1 else 's'}, and a trend needs {FEWEST_ROUNDS}"
     return Finding(Outcome.INCONCLUSIVE, "too-few-rounds", reason, MORE_ROUNDS)
 
 
