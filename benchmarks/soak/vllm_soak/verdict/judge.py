@@ -116,7 +116,8 @@ def _clean_pair(unpatched: ArmVerdict) -> str:
 
 def _nothing_measured(arm: Arm) -> str:
     done = len(measured_rounds(arm))
-    return f"{done} complete measured round{'' if done == 1 else 's'} and no process measured, and a trend needs {FEWEST_ROUNDS}"
+    rounds = f"{done} complete measured round{'' if done == 1 else 's'}"
+    return f"{rounds} and no process measured, and a trend needs {FEWEST_ROUNDS}"
 
 
 def one_after_the_other(run: RunData) -> bool:
