@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 os.environ.setdefault("VLLM_SOAK_CACHE", str(ROOT / ".cache" / "environments"))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+# A shell's background job ignores Ctrl-C, and so would every process that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The suites under tests/v1 run inside an engine's interpreter, where the controller's dependencies
 # are absent; this file is read there as well.
