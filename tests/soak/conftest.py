@@ -115,3 +115,17 @@ def gone() -> Callable[[int], bool]:
         return False
 
     return wait
+
+
+@pytest.fixture(scope="session")
+def eventually() -> Callable[[Callable[[], bool]], None]:
+    """Waits for a condition, at most a minute long."""
+
+    def wait(condition: Callable[[], bool]) -> None:
+        for _ in range(1200):
+            if condition():
+                return
+            time.sleep(0.05)
+        pytest.fail("the condition did not come true within a minute")
+
+    return wait

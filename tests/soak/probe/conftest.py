@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import textwrap
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,17 +53,3 @@ def target(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
             return process
 
         yield start
-
-
-@pytest.fixture
-def eventually() -> Callable[[Callable[[], bool]], None]:
-    """Waits for a condition."""
-
-    def wait(condition: Callable[[], bool]) -> None:
-        for _ in range(1200):
-            if condition():
-                return
-            time.sleep(0.05)
-        pytest.fail("the condition did not come true within a minute")
-
-    return wait

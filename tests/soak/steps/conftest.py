@@ -6,8 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,17 +50,3 @@ def live(tmp_path: Path) -> Iterator[Live]:
         process.stdout.readline()
         yield Live(process, sockets / f"{process.pid}.sock")
         process.kill()
-
-
-@pytest.fixture
-def until() -> Callable[[Callable[[], bool]], None]:
-    """Calls a condition until it holds, at most a minute long."""
-
-    def wait(condition: Callable[[], bool]) -> None:
-        for _ in range(1200):
-            if condition():
-                return
-            time.sleep(0.05)
-        pytest.fail("the condition did not come true within a minute")
-
-    return wait

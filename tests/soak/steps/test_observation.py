@@ -28,13 +28,13 @@ def seconds(count, latency, seed=1):
         yield {"completed": round(64 / p50), "failed": 0, "latency": {"p50": p50, "p99": 2 * p50}}
 
 
-def test_from_a_step_to_its_capture_in_the_store(store, live, until):
+def test_from_a_step_to_its_capture_in_the_store(store, live, eventually):
     notes = []
     folder = store.file.parent
     subject = Subject(live.pid, probe=lambda _pid: live.socket, requests=lambda: 1234, note=notes.append)
     observation = Observation(store, folder, subject)
     observation.start()
-    until(lambda: bool(observation.sampler.processes))
+    eventually(lambda: bool(observation.sampler.processes))
     for event in [*seconds(200, 0.27), *seconds(80, 0.4)]:
         observation.second(event)
     observation.stop()
@@ -50,10 +50,10 @@ def test_from_a_step_to_its_capture_in_the_store(store, live, until):
     assert [event.kind for event in arm.process_events] == ["appeared"]
 
 
-def test_a_capture_to_compare_with_is_taken_when_asked(store, live, until):
+def test_a_capture_to_compare_with_is_taken_when_asked(store, live, eventually):
     observation = Observation(store, store.file.parent, Subject(live.pid))
     observation.start()
-    until(lambda: bool(observation.sampler.processes))
+    eventually(lambda: bool(observation.sampler.processes))
     observation.baseline()
     observation.stop()
     (capture,) = read_run(store.file.parent).arms[0].captures
@@ -83,7 +83,7 @@ def test_a_store_that_is_gone_ends_it_with_one_sentence(store, live):
         observation.stop()
 
 
-def test_a_sampler_that_fails_is_told_and_does_not_end_the_run(store, live, until):
+def test_a_sampler_that_fails_is_told_and_does_not_end_the_run(store, live, eventually):
     notes = []
 
     def broken():
@@ -91,7 +91,7 @@ def test_a_sampler_that_fails_is_told_and_does_not_end_the_run(store, live, unti
 
     observation = Observation(store, store.file.parent, Subject(live.pid, requests=broken, note=notes.append))
     observation.start()
-    until(lambda: observation.sampler.failure is not None)
+    eventually(lambda: observation.sampler.failure is not None)
     observation.check()
     observation.stop()
     assert notes[-1] == "sampling ended: a defect"
@@ -117,14 +117,14 @@ class Counting(BaseHTTPRequestHandler):
         pass
 
 
-def test_a_server_that_somebody_else_drives_is_watched_by_its_own_counters(store, live, until):
+def test_a_server_that_somebody_else_drives_is_watched_by_its_own_counters(store, live, eventually):
     server = HTTPServer(("127.0.0.1", 0), Counting)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     address = f"http://127.0.0.1:{server.server_port}"
     observation = Observation(store, store.file.parent, Subject(live.pid, metrics=address, driven=False))
     observation.start()
-    until(lambda: Counting.done >= 30)
+    eventually(lambda: Counting.done >= 30)
     observation.stop()
     server.shutdown()
     thread.join()
