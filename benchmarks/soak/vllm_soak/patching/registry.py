@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from vllm_soak.patching.patch import Patch, Target
@@ -28,24 +29,23 @@ def by_name(name: str) -> Patch:
 # The pieces are imported only when an affected release asks for them.
 
 
-def _new_block_ids_targets() -> tuple[Target, ...]:
-    from vllm_soak.patches.vllm.v1.core import single_type_kv_cache_manager
-    from vllm_soak.patches.vllm.v1.core.sched import scheduler
-
-    return (*single_type_kv_cache_manager.TARGETS, *scheduler.TARGETS)
+def _targets(*modules: str) -> Callable[[], tuple[Target, ...]]:
+    """The targets of modules below `vllm_soak.patches`, when asked for."""
+    return lambda: tuple(target for module in modules for target in _piece(module, "TARGETS"))
 
 
-def _new_block_ids_fixed() -> bool:
-    from vllm_soak.patches.vllm.v1.core import single_type_kv_cache_manager
+def _check(module: str, name: str) -> Callable[..., bool]:
+    """A check of a module below `vllm_soak.patches`, found when it is called."""
 
-    return single_type_kv_cache_manager.already_fixed()
+    def check(*subject: Any) -> bool:
+        found: Callable[..., bool] = _piece(module, name)
+        return found(*subject)
+
+    return check
 
 
-def _new_block_ids_present(scheduler: Any) -> bool:
-    from vllm_soak.patches.vllm.v1.core.sched.scheduler import holds_block_ids
-
-    present: Callable[[Any], bool] = holds_block_ids
-    return present(scheduler)
+def _piece(module: str, name: str) -> Any:
+    return getattr(import_module(f"vllm_soak.patches.{module}"), name)
 
 
 NEW_BLOCK_IDS = Patch(
@@ -53,9 +53,9 @@ NEW_BLOCK_IDS = Patch(
     summary="Ids of newly allocated KV blocks pile up for ever on models without Mamba layers",
     upstream="vLLM PR 44490, issue 44175",
     affected=">=0.17.1,<0.26.0",
-    targets=_new_block_ids_targets,
-    already_fixed=_new_block_ids_fixed,
-    present=_new_block_ids_present,
+    targets=_targets("vllm.v1.core.single_type_kv_cache_manager", "vllm.v1.core.sched.scheduler"),
+    already_fixed=_check("vllm.v1.core.single_type_kv_cache_manager", "already_fixed"),
+    present=_check("vllm.v1.core.sched.scheduler", "holds_block_ids"),
     subject="a scheduler, after at least one step that allocated blocks",
 )
 
@@ -67,13 +67,6 @@ def _kv_block_zeroer_targets() -> tuple[Target, ...]:
     return (*utils.TARGETS, *cpu_model_runner.TARGETS)
 
 
-def _kv_block_zeroer_present(zeroer: Any) -> bool:
-    from vllm_soak.patches.vllm.v1.worker.utils import is_upstreams
-
-    present: Callable[[Any], bool] = is_upstreams
-    return present(zeroer)
-
-
 KV_BLOCK_ZEROER = Patch(
     name="kv-block-zeroer",
     summary="New KV blocks of hybrid models are zeroed by a Triton kernel compiled at run time, or in a Python loop",
@@ -81,29 +74,10 @@ KV_BLOCK_ZEROER = Patch(
     affected=">=0.17.1",
     targets=_kv_block_zeroer_targets,
     already_fixed=lambda: False,
-    present=_kv_block_zeroer_present,
+    present=_check("vllm.v1.worker.utils", "is_upstreams"),
     subject="a KVBlockZeroer or a CPUModelRunner, after at least one step that zeroed blocks",
     default=False,
 )
-
-
-def _mtp_state_targets() -> tuple[Target, ...]:
-    from vllm_soak.patches.vllm_mlx import scheduler
-
-    return scheduler.TARGETS
-
-
-def _mtp_state_fixed() -> bool:
-    from vllm_soak.patches.vllm_mlx import scheduler
-
-    return scheduler.already_fixed()
-
-
-def _mtp_state_present(scheduler: Any) -> bool:
-    from vllm_soak.patches.vllm_mlx.scheduler import keeps_departed
-
-    present: Callable[[Any], bool] = keeps_departed
-    return present(scheduler)
 
 
 MTP_STATE = Patch(
@@ -111,25 +85,12 @@ MTP_STATE = Patch(
     summary="Speculative state of finished requests is kept for ever, and with it their whole KV cache",
     upstream="rapid-mlx 0.13.2",
     affected=">=0.9.13,<0.13.2",
-    targets=_mtp_state_targets,
-    already_fixed=_mtp_state_fixed,
-    present=_mtp_state_present,
+    targets=_targets("vllm_mlx.scheduler"),
+    already_fixed=_check("vllm_mlx.scheduler", "already_fixed"),
+    present=_check("vllm_mlx.scheduler", "keeps_departed"),
     subject="an engine on mlx with an MTP head, idle again after at least one request",
     engine="vllm_mlx",
 )
-
-
-def _prefix_cache_bytes_targets() -> tuple[Target, ...]:
-    from vllm_soak.patches.vllm_mlx import prefix_cache
-
-    return prefix_cache.TARGETS
-
-
-def _prefix_cache_bytes_present(scheduler: Any) -> bool:
-    from vllm_soak.patches.vllm_mlx.prefix_cache import exceeds_limit
-
-    present: Callable[[Any], bool] = exceeds_limit
-    return present(scheduler)
 
 
 PREFIX_CACHE_BYTES = Patch(
@@ -137,25 +98,12 @@ PREFIX_CACHE_BYTES = Patch(
     summary="The entry-count prefix cache ignores cache_memory_mb and keeps a hundred entries of any size",
     upstream="none",
     affected=">=0.2.3,<0.14",
-    targets=_prefix_cache_bytes_targets,
+    targets=_targets("vllm_mlx.prefix_cache"),
     already_fixed=lambda: False,
-    present=_prefix_cache_bytes_present,
+    present=_check("vllm_mlx.prefix_cache", "exceeds_limit"),
     subject="an engine on mlx with the entry-count prefix cache, after some requests",
     engine="vllm_mlx",
 )
-
-
-def _batch_lists_targets() -> tuple[Target, ...]:
-    from vllm_soak.patches.vllm_mlx import generation_batch
-
-    return generation_batch.TARGETS
-
-
-def _batch_lists_present(scheduler: Any) -> bool:
-    from vllm_soak.patches.vllm_mlx.generation_batch import keeps_entries
-
-    present: Callable[[Any], bool] = keeps_entries
-    return present(scheduler)
 
 
 BATCH_LISTS = Patch(
@@ -163,25 +111,12 @@ BATCH_LISTS = Patch(
     summary="Each request leaves an entry behind in two lists of mlx-lm's generation batch",
     upstream="none; found by this project in mlx-lm 0.31.3",
     affected=">=0.4.0,<0.14",
-    targets=_batch_lists_targets,
+    targets=_targets("vllm_mlx.generation_batch"),
     already_fixed=lambda: False,
-    present=_batch_lists_present,
+    present=_check("vllm_mlx.generation_batch", "keeps_entries"),
     subject="an engine on mlx, idle again after at least one request",
     engine="vllm_mlx",
 )
-
-
-def _hybrid_disk_tier_targets() -> tuple[Target, ...]:
-    from vllm_soak.patches.vllm_mlx import disk_tier
-
-    return disk_tier.TARGETS
-
-
-def _hybrid_disk_tier_present(scheduler: Any) -> bool:
-    from vllm_soak.patches.vllm_mlx.disk_tier import keeps_in_memory
-
-    present: Callable[[Any], bool] = keeps_in_memory
-    return present(scheduler)
 
 
 HYBRID_DISK_TIER = Patch(
@@ -189,9 +124,9 @@ HYBRID_DISK_TIER = Patch(
     summary="Caches of hybrid models are kept in memory although checkpoints of them are on disk",
     upstream="none",
     affected=">=0.9.13,<0.14",
-    targets=_hybrid_disk_tier_targets,
+    targets=_targets("vllm_mlx.disk_tier"),
     already_fixed=lambda: False,
-    present=_hybrid_disk_tier_present,
+    present=_check("vllm_mlx.disk_tier", "keeps_in_memory"),
     subject="an engine on mlx with a hybrid model and disk checkpoints, after some requests",
     engine="vllm_mlx",
 )
