@@ -186,7 +186,7 @@ def test_churn_is_not_growth() -> None:
     assert not [lengths for lengths in series if any(a < b for a, b in pairwise(lengths))]
 
 
-def test_no_reference_is_kept_and_no_collection_triggered() -> None:
+def test_no_reference_is_kept_and_no_full_collection_triggered() -> None:
     engine = Engine()
     watch = weakref.ref(engine.managers[0])
     census = Census()
@@ -194,10 +194,11 @@ def test_no_reference_is_kept_and_no_collection_triggered() -> None:
     engine.managers[0].ids.extend([object(), Manager()])
     gc.collect()
     before = sys.getrefcount(engine.managers[0])
-    collections = [one["collections"] for one in gc.get_stats()]
+    full = gc.get_stats()[-1]["collections"]
     found = census.take()
     after = sys.getrefcount(engine.managers[0])  # outside the assertion, which holds what it compares
-    assert [one["collections"] for one in gc.get_stats()][1:] == collections[1:]
+    # Young ones come of any allocation, other threads' too; that a walk starts none at all: test_walk.py.
+    assert gc.get_stats()[-1]["collections"] == full
     assert after == before
     assert any(row["path"] == "engine.managers[0].ids" for row in found["populations"])
     engine.managers.pop(0)
