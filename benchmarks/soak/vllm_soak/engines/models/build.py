@@ -27,6 +27,7 @@ KINDS: dict[str, Callable[[int], dict[str, Any]]] = {
     "lfm2": lfm2.config,
     "qwen3_5": qwen3_5.config,
     "qwen3_5-mtp": partial(qwen3_5.config, mtp_layers=1),
+    "qwen3_5-mtp-long": partial(qwen3_5.config, mtp_layers=1, layers=2, heads=1),
 }
 PREFIX = "tiny:"
 # Kernels of these families exist in half precision only, on a CPU too.

@@ -8,25 +8,27 @@ from typing import Any
 from vllm_soak.engines.models.tokenizer import VOCAB_SIZE, token_ids
 
 
-def config(max_len: int, mtp_layers: int = 0) -> dict[str, Any]:
-    """Content of `config.json`: 4 layers, hidden size 64, 2 heads of 32.
+def config(max_len: int, mtp_layers: int = 0, *, layers: int = 4, heads: int = 2) -> dict[str, Any]:
+    """Content of `config.json`.
 
     Args:
         max_len: Longest sequence in tokens.
         mtp_layers: Layers of the head that drafts tokens (multi-token prediction); 0 for no head.
+        layers: Of which the last is attention, the others are recurrent.
+        heads: Of attention, each of 32; the hidden size is 32 a head.
     """
     return {
         "architectures": ["Qwen3_5ForConditionalGeneration"],
         "model_type": "qwen3_5",
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_hidden_layers": 4,
-        "full_attention_interval": 4,
-        "num_attention_heads": 2,
-        "num_key_value_heads": 2,
+        "hidden_size": 32 * heads,
+        "intermediate_size": 64 * heads,
+        "num_hidden_layers": layers,
+        "full_attention_interval": layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": heads,
         "head_dim": 32,
-        "linear_num_value_heads": 4,
-        "linear_num_key_heads": 2,
+        "linear_num_value_heads": 2 * heads,
+        "linear_num_key_heads": heads,
         "linear_key_head_dim": 32,
         "linear_value_head_dim": 32,
         "linear_conv_kernel_dim": 4,
