@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from dataclasses import dataclass
 
+from vllm_soak.observe.counts import Counts
 from vllm_soak.observe.proc_stat import Stat, read_text
 
 STATUS = re.compile(r"^(VmRSS|RssAnon|RssShmem|VmSwap|VmHWM):\s+(\d+) kB$", re.MULTILINE)
@@ -22,22 +22,6 @@ KIB = 1024.0
 # Seconds between two thorough readings, at least; and how much longer than its cost that is.
 THOROUGH_SECONDS = 30.0
 THOROUGH_SHARE = 1000.0
-
-
-@dataclass(slots=True)
-class Counts:
-    """Ever growing counts at one moment, to take rates from."""
-
-    at: float
-    values: dict[str, float]
-
-    def rates(self, later: Counts) -> dict[str, float]:
-        """Return what was added a second until a later moment; a count that fell is left out."""
-        seconds = later.at - self.at
-        if seconds <= 0:
-            return {}
-        added = {name: value - self.values[name] for name, value in later.values.items() if name in self.values}
-        return {name: value / seconds for name, value in added.items() if value >= 0}
 
 
 class ProcessReader:
@@ -65,7 +49,8 @@ class ProcessReader:
             As in `docs/serve.md`: bytes, counts, and rates since the call before (none in the first call).
         """
         values = {**memory(self.pid), **open_files(self.pid), "threads": float(stat.threads)}
-        later = Counts(now, {"cores": stat.cpu, "minor_faults": stat.minor_faults, "major_faults": stat.major_faults})
+        faults = {"minor_faults": float(stat.minor_faults), "major_faults": float(stat.major_faults)}
+        later = Counts(now, {"cores": stat.cpu, **faults, **main_wait(self.pid)})
         values |= self._counts.rates(later) if self._counts else {}
         self._counts = later
         return {**values, **self._thorough(now)}
@@ -114,6 +99,12 @@ def rollup(pid: int) -> dict[str, float]:
     if len(found) < 3:
         return {}
     return {"pss": found["Pss"], "uss": found["Private_Clean"] + found["Private_Dirty"]}
+
+
+def main_wait(pid: int) -> dict[str, float]:
+    """Return `main_wait`: seconds that the main thread was ready without a core; the loops of an engine run there."""
+    fields = read_text(f"/proc/{pid}/schedstat").split()
+    return {"main_wait": int(fields[1]) / 1e9} if len(fields) == 3 else {}
 
 
 def switches(pid: int) -> dict[str, float]:

@@ -13,6 +13,7 @@ from vllm_soak.observe.control_group import control_group_of
 from vllm_soak.observe.gpu import Gpus
 from vllm_soak.observe.host import read_host, shared_memory
 from vllm_soak.observe.members import Member, Members
+from vllm_soak.observe.neighbours import Neighbours
 from vllm_soak.observe.proc_stat import Stat
 from vllm_soak.observe.server_metrics import ServerMetrics
 from vllm_soak.observe.tree import ProcessTree
@@ -23,7 +24,7 @@ INTERVAL = 1.0
 METRICS_SECONDS = 5.0
 # What is added up over the processes of a tree.
 ADDED = ("rss", "rss_anon", "rss_shmem", "swap", "in_use", "pss", "uss", "threads", "fds", "cores", "gpu")
-ADDED_RATES = ("minor_faults", "major_faults", "switches", "cpu_wait")
+ADDED_RATES = ("minor_faults", "major_faults", "switches", "cpu_wait", "main_wait")
 # Seconds to wait for the thread: a reading takes milliseconds, a server that is late one second.
 JOIN_SECONDS = 10.0
 
@@ -86,6 +87,7 @@ class TreeSampler:
         self.failure: Exception | None = None
         self._members = Members(ProcessTree(root), self._changed, hooks.name_of)
         self._group = control_group_of(root)
+        self._neighbours = Neighbours()
         self._gpus = Gpus()
         self._server = ServerMetrics(metrics) if metrics else None
         self._metrics_seconds = metrics_seconds
@@ -128,10 +130,9 @@ class TreeSampler:
         gpu = self._gpus.processes()
         read = [(member, self._read(member, stat, gpu, now)) for member, stat in found]
         rows = [(member.name, member.pid, values) for member, values in read if self._members.followed(member)]
-        rows += [
-            (TREE, 0, together([{**member.reader.rare, **values} for member, values in read])),
-            (HOST, 0, self._host()),
-        ]
+        tree = together([{**member.reader.rare, **values} for member, values in read])
+        others = self._neighbours.read(now, tree.get("cores"), {member.pid for member, _ in found})
+        rows += [(TREE, 0, tree), (HOST, 0, {**self._host(), **others})]
         if self._server is not None and now >= self._ask_from:
             self._ask_from = now + self._metrics_seconds
             rows.append((SERVER, 0, self._server.read()))

@@ -226,6 +226,7 @@ class LevelStep:
         changes: By series (`latency_p50`, `latency_p99`, `throughput`, `cpu_per_request`, ...): the level before and
             after as `[before, after]`; only series that changed.
         reason: In one sentence without a full stop.
+        contention: How busy other programs kept the machine when it accounts for the step, in words; else empty.
     """
 
     arm: str
@@ -234,6 +235,7 @@ class LevelStep:
     requests: int
     changes: dict[str, list[float]] = field(default_factory=dict)
     reason: str = ""
+    contention: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,8 @@ CREATE TABLE level_step (
     seen REAL NOT NULL,
     requests INTEGER NOT NULL,
     changes TEXT NOT NULL,
-    reason TEXT NOT NULL
+    reason TEXT NOT NULL,
+    contention TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE capture (
     arm TEXT NOT NULL REFERENCES arm (name),
