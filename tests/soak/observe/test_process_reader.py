@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from vllm_soak.observe.proc_stat import read_stat
 from vllm_soak.observe.counts import Counts
+from vllm_soak.observe.proc_stat import read_stat
 from vllm_soak.observe.process_reader import ProcessReader, memory, open_files, rollup, switches
 
 # Says when it has done each of three things: held 32 MiB, opened 20 files, spent half a second of processor time.

@@ -11,8 +11,6 @@ from vllm_soak.engines.failure import recognise
 from vllm_soak.errors import EngineError
 
 TAIL_LINES = 15
-# Bytes read from the end of a log; fifteen lines of an engine's log rarely need more.
-TAIL_BYTES = 64 * 1024
 SEE_LOG = "see the log in the run folder"
 
 SIGNAL_REMEDIES: dict[int, str] = {
@@ -116,15 +114,3 @@ def oom_kills() -> int:
         return 0
     counts = [int(line.split()[1]) for line in lines if line.startswith("oom_kill ")]
     return sum(counts)
-
-
-def tail(path: Path, count: int) -> list[str]:
-    """The last `count` lines of a log; an absent log has none."""
-    try:
-        with path.open("rb") as source:
-            source.seek(0, 2)
-            source.seek(max(0, source.tell() - TAIL_BYTES))
-            text = source.read().decode(errors="replace")
-    except OSError:
-        return []
-    return text.splitlines()[-count:]

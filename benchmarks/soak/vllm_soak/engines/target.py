@@ -21,11 +21,11 @@ from vllm_soak.engines.ending import (
     explain_exit,
     explain_stall,
     oom_kills,
-    tail,
 )
 from vllm_soak.engines.process_tree import is_stopped, kill_tree
 from vllm_soak.engines.silence import OnSilence, Patience, Silence, Stalled
 from vllm_soak.errors import EngineError
+from vllm_soak.observe.log_tail import tail
 
 # How often a silent target is looked at; an answer or an end of file wakes at once.
 LOOK_SECONDS = 1.0

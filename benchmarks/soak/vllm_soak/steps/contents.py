@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vllm_soak.engines.ending import tail
 from vllm_soak.errors import SoakError
 from vllm_soak.observe.gpu import Gpus
+from vllm_soak.observe.log_tail import tail
 from vllm_soak.observe.role import is_helper
 from vllm_soak.probe.client import ProbeClient
 from vllm_soak.steps.process_pages import host_page, mappings, process_page, threads_page

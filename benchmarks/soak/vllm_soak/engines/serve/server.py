@@ -19,12 +19,12 @@ from vllm_soak.engines.ending import (
     EngineStalledError,
     explain_exit,
     oom_kills,
-    tail,
 )
 from vllm_soak.engines.process_tree import end_all, kill_tree, with_variable
 from vllm_soak.engines.serve.guardian import LONGEST_END
 from vllm_soak.engines.serve.health import Health
 from vllm_soak.errors import EngineError
+from vllm_soak.observe.log_tail import tail
 from vllm_soak.probe.address import VARIABLE
 
 LOOK_SECONDS = 0.25
