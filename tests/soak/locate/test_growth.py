@@ -187,21 +187,15 @@ def test_importing_the_package_loads_nothing_of_it() -> None:
     assert bare("import vllm_soak; print([name for name in sys.modules if name.startswith('vllm_soak.')])") == "[]\n"
 
 
-def test_measuring_needs_the_standard_library_only() -> None:
+def test_measuring_and_judging_need_the_standard_library_only() -> None:
     said = bare(
         "import vllm_soak\n"
         "kept = []\n"
         "growth = vllm_soak.growth().run(lambda: kept.append(1))\n"
-        "print(len(growth.arm.rounds))\n"
-        "try: growth.leaks\n"
-        "except vllm_soak.errors.UsageError as lacking: print(lacking)\n"
+        "print(len(growth.arm.rounds), growth.leaks, growth.verdict.outcome)\n"
+        "print({'numpy', 'scipy', 'rich'} & set(sys.modules))\n"
     )
-    rounds, answer = said.splitlines()
-    assert rounds == "7"
-    assert answer == (
-        "growth was measured, but cannot be judged without numpy: "
-        "install vllm-soak with its dependencies, or numpy and scipy."
-    )
+    assert said == "7 [<Grown leak: __main__.kept +10.0/round, 70 items of list>] leak\nset()\n"
 
 
 def in_a_script(program: str) -> str:

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What grows in this process while the same work is done again and again.
 
-Measuring needs the standard library only. A verdict needs numpy and scipy, which are loaded before the first look.
+Measuring and judging need the standard library only.
 """
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import os
 import time
 from types import CoroutineType
@@ -21,6 +19,7 @@ from vllm_soak.locate.wording import OF_CALLS
 from vllm_soak.probe.role import role
 from vllm_soak.sampling.sample import take_sample
 from vllm_soak.store.record import MEASURED, Arm, Population
+from vllm_soak.verdict.growth import FEWEST_ROUNDS
 from vllm_soak.verdict.outcome import Outcome, ProcessVerdict, Suspect
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-FEWEST_ROUNDS = 3  # as in `verdict.growth`, which cannot be imported without numpy
 SHOWN = 5  # things that grew, in a line
 ONCE = "grew between two looks; whether it goes on growing takes repeated rounds (run() or round())"
 UNKNOWN_YET = "nothing was compared yet: call round() after each piece of work, or run(work)"
@@ -109,11 +107,7 @@ class Growth:
 
     @property
     def verdict(self) -> ProcessVerdict:
-        """What the rules of `docs/verdict.md` say of this process, bytes included.
-
-        Raises:
-            UsageError: numpy or scipy cannot be imported; so for all that follow.
-        """
+        """What the rules of `docs/verdict.md` say of this process, bytes included."""
         return OF_CALLS.of(self._journal.verdict())
 
     @property
@@ -139,10 +133,7 @@ class Growth:
         """One line, as pytest shows it under `assert not g.leaks, g`: what grew, leaks first."""
         if len(self.arm.rounds) <= 1:
             return f"<Growth: {UNKNOWN_YET}>"
-        try:
-            grown = self.suspects
-        except UsageError as lacking:
-            return f"<Growth: {lacking}>"
+        grown = self.suspects
         more = f", and {len(grown) - SHOWN} more" if len(grown) > SHOWN else ""
         return f"<Growth: {', '.join(map(repr, grown[:SHOWN])) or 'nothing grew'}{more}>"
 
@@ -153,8 +144,6 @@ class Growth:
         return "\n\n".join(map(str, self.suspects)) or "nothing grew"
 
     def _record(self, work: int, *, measured: bool) -> None:
-        if not self.arm.rounds:
-            _load_rules()
         seconds = time.monotonic() - self._since
         sample = take_sample(settled=True)
         answer = self._census.take(baseline=not self.arm.rounds)
@@ -173,23 +162,14 @@ class Growth:
         return [one.requests for one in self.arm.rounds if one.phase == MEASURED]
 
     def _is_open(self) -> bool:
-        """Whether a container may or may not leak, and more rounds would tell; no where it cannot be judged."""
-        try:
-            return any(one.outcome is Outcome.INCONCLUSIVE for one in self.suspects)
-        except UsageError:
-            return False
+        """Whether a container may or may not leak, and more rounds would tell."""
+        return any(one.outcome is Outcome.INCONCLUSIVE for one in self.suspects)
 
     def _once(self) -> list[Grown]:
         grown = self._journal.grown
         rows = [row for row in self._journal.last_rows() if grown.get(row.path, 1) > 0]
         rows.sort(key=lambda row: -grown.get(row.path, 0))
         return [Grown(_seen_once(row, grown.get(row.path))) for row in rows]
-
-
-def _load_rules() -> None:
-    """Load what a verdict needs before the first look, or what numpy and scipy bring would be taken for the work's."""
-    with contextlib.suppress(ImportError):
-        importlib.import_module("vllm_soak.verdict.process")
 
 
 def _check_done(result: object) -> None:

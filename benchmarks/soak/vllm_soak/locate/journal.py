@@ -7,9 +7,9 @@ from dataclasses import fields, replace
 from itertools import accumulate
 from typing import Any
 
-from vllm_soak.errors import UsageError
 from vllm_soak.store.record import MEASURED, WARM_UP, Arm, Census, Population, Round, Sample, Step
 from vllm_soak.verdict.outcome import ProcessVerdict
+from vllm_soak.verdict.process import judge_process
 
 ARM = "locate"
 _COLUMNS = {field.name for field in fields(Population)}
@@ -75,15 +75,7 @@ class Journal:
 
         Args:
             work: Pieces of work of each round, instead of those that were recorded.
-
-        Raises:
-            UsageError: numpy or scipy, which the rules need, cannot be imported.
         """
-        try:
-            from vllm_soak.verdict.process import judge_process
-        except ImportError as lacking:
-            cause = f"growth was measured, but cannot be judged without {lacking.name}"
-            raise UsageError(cause, "install vllm-soak with its dependencies, or numpy and scipy") from lacking
         return judge_process(self.arm if work is None else measured_by(self.arm, work), self.process)
 
     def last_rows(self) -> list[Population]:

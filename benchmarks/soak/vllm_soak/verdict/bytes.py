@@ -9,13 +9,12 @@ holds, and five rounds; and only what named containers do not explain counts.
 
 from __future__ import annotations
 
-import numpy as np
-from scipy import stats
-
 from vllm_soak.verdict.finding import Finding
 from vllm_soak.verdict.outcome import Outcome, Slope
 from vllm_soak.verdict.pace import pace
 from vllm_soak.verdict.series import Series
+from vllm_soak.verdict.straight import straight
+from vllm_soak.verdict.student import t_quantile
 
 PAGE = 4096
 FEWEST_ROUNDS = 5
@@ -30,17 +29,12 @@ PACE_ERROR = 0.05
 
 def slope(series: Series) -> Slope | None:
     """Return the least-squares slope with its Student-t interval, or None below three points."""
-    count = len(series.values)
-    x, y = np.array(series.requests) / 1000.0, np.array(series.values, dtype=float)
-    if count < 3 or x[0] == x[-1]:
+    x = [requests / 1000 for requests in series.requests]
+    if len(x) < 3 or x[0] == x[-1]:
         return None
-    centred = x - x.mean()
-    leverage = float(centred @ centred)
-    rate = float(centred @ y) / leverage
-    residuals = y - y.mean() - rate * centred
-    error = (float(residuals @ residuals) / (count - 2) / leverage) ** 0.5
-    margin = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 2)) * error
-    return Slope(rate, rate - margin, rate + margin, count)
+    line = straight(x, series.values)
+    margin = t_quantile((1 + CONFIDENCE) / 2, line.freedom) * line.scatter / line.leverage**0.5
+    return Slope(line.slope, line.slope - margin, line.slope + margin, line.points)
 
 
 def detectable(series: Series) -> float | None:
@@ -81,8 +75,8 @@ def judge_bytes(series: Series, name: str = "bytes in use") -> Finding | None:
 
 
 def grows_beyond_noise(series: Series, found: Slope) -> bool:
-    """Whether every round grew, by more than heap extensions, with a slope clear of the floor."""
-    every = all(step > 0 for step in series.growth)
+    """Whether every round grew by a page or more, in all by more than heap extensions, with a slope clear of the floor."""
+    every = all(step >= PAGE for step in series.growth)
     return every and series.total >= FLOOR_TOTAL and found.low > FLOOR_PER_THOUSAND
 
 

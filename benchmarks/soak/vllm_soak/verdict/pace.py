@@ -15,14 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-from scipy import stats
+from vllm_soak.verdict.straight import straight
+from vllm_soak.verdict.student import normal_quantile, t_quantile
 
 if TYPE_CHECKING:
     from vllm_soak.verdict.series import Series
-
-Array = npt.NDArray[np.float64]
 
 # One-sided: how often growth that lies exactly on the half-way line may pass for steady.
 ERROR = 0.01
@@ -59,12 +56,11 @@ def pace(series: Series, quantum: float, error: float = ERROR) -> Pace | None:
         quantum: The step that values are rounded to: 1 for entries, the page size for bytes.
         error: One-sided error rate.
     """
-    growth = np.array(series.growth)
-    spans = np.array(series.spans, dtype=float)
-    if len(growth) < FEWEST_POINTS or (spans <= 0).any():
+    growth, spans = series.growth, series.spans
+    if len(growth) < FEWEST_POINTS or min(spans) <= 0:
         return None
-    rates, places = growth / spans, _unit(np.array(series.middles))
-    drop, start, spread = _line(places, rates, quantum / spans, error)
+    rates = [step / span for step, span in zip(growth, spans, strict=True)]
+    drop, start, spread = _line(_unit(series.middles), rates, quantum / min(spans), error)
     if start <= 0:
         return None
     return Pace(1 + drop / start, 1 + (drop - spread) / start, line_of(series))
@@ -75,24 +71,18 @@ def line_of(series: Series) -> float:
     return (1 + series.middles[0] / series.middles[-1]) / 2
 
 
-def _unit(middles: Array) -> Array:
+def _unit(middles: list[float]) -> list[float]:
     """Scale so that the first round lies at 0 and the last at 1."""
-    scaled: Array = (middles - middles[0]) / (middles[-1] - middles[0])
-    return scaled
+    return [(one - middles[0]) / (middles[-1] - middles[0]) for one in middles]
 
 
-def _line(places: Array, rates: Array, quanta: Array, error: float) -> tuple[float, float, float]:
+def _line(places: list[float], rates: list[float], quantum: float, error: float) -> tuple[float, float, float]:
     """Fit `rate = start + drop * place`; return drop, start, and how far the drop may be off.
 
     The spread is the greater of what the scatter of the rounds says (Student t, n - 2 degrees of
     freedom) and of what rounding alone would do, so that a few equal small numbers prove nothing.
     """
-    centred = places - places.mean()
-    leverage = float(centred @ centred)
-    drop = float(centred @ rates) / leverage
-    start = float(rates.mean()) - drop * float(places.mean())
-    residuals = rates - (start + drop * places)
-    freedom = len(rates) - 2
-    scatter = float(np.sqrt(residuals @ residuals / freedom)) * float(stats.t.ppf(1 - error, freedom))
-    rounding = ROUNDING * float(quanta.max()) * float(stats.norm.ppf(1 - error))
-    return drop, start, max(scatter, rounding) / leverage**0.5
+    line = straight(places, rates)
+    scatter = line.scatter * t_quantile(1 - error, line.freedom)
+    rounding = ROUNDING * quantum * normal_quantile(1 - error)
+    return line.slope, line.start, max(scatter, rounding) / line.leverage**0.5

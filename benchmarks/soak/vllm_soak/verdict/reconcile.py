@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_right
 from collections import Counter
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from vllm_soak.store.record import MEASURED
@@ -71,7 +73,9 @@ def cycles(samples: list[Sample], series: Series) -> list[Cycle]:
     counts: Counter[str] = Counter()
     for row in (row for sample in samples for row in sample.garbage):
         counts[str(row["ring"])] += int(row["count"])
-    return [Cycle(ring, count, count / max(series.work, 1)) for ring, count in counts.most_common(MOST_CYCLES)]
+    # `Counter.most_common` would load `heapq` in the middle of the user's work, and it would be taken for the work's.
+    most = heapq.nlargest(MOST_CYCLES, counts.items(), key=itemgetter(1))
+    return [Cycle(ring, count, count / max(series.work, 1)) for ring, count in most]
 
 
 def gc_deferred(samples: list[Sample], series: Series) -> Finding | None:
