@@ -44,3 +44,28 @@ def test_a_container_named_for_the_first_time_has_no_growth_yet() -> None:
     arm = warming(8_400, 16_800, 25_200)
     del arm.populations[:2]
     assert not unsettled(arm)
+
+
+def test_a_full_cache_that_comes_and_goes_does_not_prolong_it() -> None:
+    assert not unsettled(warming(600, 1_200, 997, 999, bound=1_000))
+    assert not unsettled(warming(600, 980, 940, 985, bound=1_000)), "it was longer by less than a hundredth"
+
+
+def test_a_handful_of_entries_does_not_prolong_it() -> None:
+    assert not unsettled(warming(2, 11, 13)), "nine, then two"
+
+
+MIB = 1 << 20
+
+
+def test_memory_that_grows_ever_less_prolongs_it() -> None:
+    grown = made.arm([0.0, 8.0 * MIB, 10.0 * MIB], warm_ups=3)
+    assert unsettled(grown) == f"memory of {made.PROCESS} is growing more slowly than before"
+    assert not unsettled(made.arm([0.0, 8.0 * MIB, 10.0 * MIB, 10.5 * MIB], warm_ups=4)), "half a MiB is not waited for"
+    assert not unsettled(made.arm([0.0, 8.0 * MIB, 16.0 * MIB], warm_ups=3)), "a leak at its full rate"
+
+
+def test_memory_of_a_leaking_container_does_not_prolong_it() -> None:
+    ids = [1e6, 2e6, 2.6e6]
+    arm = made.arm([8 * n for n in ids], [made.Container([1e6, 2e6, 3e6], PATH)], warm_ups=3)
+    assert not unsettled(arm)

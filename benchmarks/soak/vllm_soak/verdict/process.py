@@ -15,6 +15,7 @@ from vllm_soak.verdict.reconcile import cycles, fragmentation, gc_deferred, meas
 from vllm_soak.verdict.series import Series, byte_series, measured_rounds, samples_by_round, walked_rounds
 from vllm_soak.verdict.suspects import Judged, judge_containers
 from vllm_soak.verdict.track import compared_rounds
+from vllm_soak.verdict.warming import named_question
 
 if TYPE_CHECKING:
     from vllm_soak.store.record import Arm
@@ -155,7 +156,8 @@ def undecided(evidence: Evidence) -> Finding | None:
     for found, why, _ in evidence.judged:
         if found.outcome is Outcome.INCONCLUSIVE:
             return Finding(Outcome.INCONCLUSIVE, why.rule, f"{found.path} {why.reason}", why.settle)
-    return judge_bytes(evidence.rest_allocated, "allocated bytes") or judge_bytes(evidence.rest)
+    bytes_found = judge_bytes(evidence.rest_allocated, "allocated bytes") or judge_bytes(evidence.rest)
+    return named_question(evidence.arm, evidence.process, bytes_found) if bytes_found else None
 
 
 def deferred(evidence: Evidence) -> Finding | None:

@@ -3,7 +3,8 @@
 
 A container that fills towards a bound, appears late or grows ever slower belongs to warm-up. One that
 grows at the same rate round after round does not keep warm-up going: it is what the measured rounds
-are there to judge.
+are there to judge. The same holds of memory that no container explains: native code that keeps something
+for each new shape of a batch takes less and less, until it has met them all.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from collections.abc import Iterable
 
 from vllm_soak.plan import FEWEST_WARM_UP_ROUNDS
 from vllm_soak.store.record import Arm, Population
+from vllm_soak.verdict.growth import FEWEST_ENTRIES
+from vllm_soak.verdict.native import SETTLED_SHARE, slowing_processes
 
 # FEWEST_WARM_UP_ROUNDS: a baseline, a first growth, and a second to compare it with.
-# A rate that fell by more than this share between two rounds is still settling; identical rounds of
-# work repeat a steady container's growth to within a few per cent.
-SETTLED_SHARE = 0.75
+# A container fills when it is longer than ever before by this share of its bound; less is the coming and going of one
+# that is full, and would take a hundred rounds.
+FILLING_SHARE = 0.01
 
 
 def growth_by_path(populations: Iterable[Population], index: int) -> dict[str, int]:
@@ -38,15 +41,24 @@ def growth_by_path(populations: Iterable[Population], index: int) -> dict[str, i
 
 
 def filling(populations: Iterable[Population], index: int, growing: dict[str, int]) -> list[str]:
-    """Paths of containers with a known bound that grew in round `index` and have not met it."""
+    """Paths of containers with a known bound that are longer than ever before round `index` and have not met it."""
+    rows = [row for row in populations if f"{row.process} {row.path}" in growing]
+    longest: dict[tuple[str, str], int] = {}
+    for row in rows:
+        if row.round < index:
+            longest[row.process, row.path] = max(row.length, longest.get((row.process, row.path), 0))
     return [
         row.path
-        for row in populations
+        for row in rows
         if row.round == index
         and row.bound is not None
-        and row.length < row.bound
-        and f"{row.process} {row.path}" in growing
+        and longest[row.process, row.path] + FILLING_SHARE * row.bound < row.length < row.bound
     ]
+
+
+def material(entries: int) -> int:
+    """Entries that a container gained in a round, none when they are as few as no verdict looks at."""
+    return entries if entries >= FEWEST_ENTRIES else 0
 
 
 def unsettled(arm: Arm) -> str:
@@ -63,7 +75,9 @@ def unsettled(arm: Arm) -> str:
     still_filling = filling(arm.populations, last, now)
     if still_filling:
         return f"{still_filling[0]} is filling towards its bound"
-    slowing = [path for path, gained in now.items() if gained < SETTLED_SHARE * before.get(path, 0)]
+    slowing = [path for path, added in now.items() if added < SETTLED_SHARE * material(before.get(path, 0))]
     if slowing:
         return f"{slowing[0]} is growing more slowly than in the round before"
+    if grown := slowing_processes(arm):
+        return f"memory of {grown[0]} is growing more slowly than before"
     return ""
