@@ -81,6 +81,24 @@ def test_a_suspended_generator_is_shown_where_it_stands() -> None:
     assert sample(stream()).startswith("generator stream (test_samples.py:")
 
 
+def test_what_a_suspended_generator_holds_is_named_also_in_a_small_record() -> None:
+    def decode(prompt: list[int]) -> Any:
+        cache, empty = {0: SECRET}, []  # type: ignore[var-annotated]
+        yield SECRET
+        yield cache, empty, prompt
+
+    begun = decode([1, 2, 3])
+    next(begun)
+    held = "holding prompt=list[3], cache=dict[1]"
+    assert sample(begun).startswith("generator decode (test_samples.py:")
+    assert sample(begun).endswith(held)
+    record = sample({"gen": begun, "name": SECRET})
+    assert record.startswith("dict[2] with generator decode (test_samples.py:")
+    assert record.endswith(held)
+    assert sample(dict.fromkeys(range(7), begun)) == "dict[7]"  # no record
+    assert next(begun)[2] == [1, 2, 3]  # its locals are as they were
+
+
 def test_contents_are_shown_only_when_asked_for() -> None:
     for item in (SECRET, [SECRET], {SECRET: SECRET}, Request(), Params()):
         assert SECRET not in sample(item)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from itertools import islice
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from vllm_soak.heap.attributes import (
@@ -20,10 +20,11 @@ from vllm_soak.heap.attributes import (
     type_module,
     type_name,
 )
-from vllm_soak.heap.frames import standing
+from vllm_soak.heap.frames import frame_of, standing
 from vllm_soak.heap.kinds import container_base, length
 from vllm_soak.heap.path import is_ours
 from vllm_soak.heap.retained import recent_entries
+from vllm_soak.heap.roots import locals_of
 
 SAMPLES = 3
 # Fields of an object, names that are tried for them, and characters of a sample and of a text shown in it.
@@ -54,7 +55,7 @@ def samples(container: object, base: type, *, contents: bool = False) -> list[st
 def sample(item: object, *, contents: bool = False) -> str:
     """One object: its type, then its length, shape or fields."""
     try:
-        fields = _fields(item, contents=contents) if _has_fields(item) else ""
+        fields = _fields(item, contents=contents) if _has_fields(item) else _suspended(item)
     except RuntimeError:  # another thread is adding one just now
         fields = ""
     return _cut(f"{_brief(item, contents=contents)}{fields}")
@@ -107,6 +108,36 @@ def _fields(item: object, *, contents: bool) -> str:
     shown = [f"{name}={_brief(value, contents=contents)}" for name, value in _attributes(item)]
     more = ", …" if len(shown) > _FIELDS else ""
     return f"({', '.join(shown[:_FIELDS])}{more})" if shown else ""
+
+
+def _suspended(item: object) -> str:
+    """What a suspended generator or coroutine holds on to, of a small record the first one in it."""
+    if _is_suspended(item):
+        return _held(item)
+    for one in _values(item):
+        if _is_suspended(one):
+            return f" with {_brief(one, contents=False)}{_held(one)}"
+    return ""
+
+
+def _is_suspended(item: object) -> bool:
+    return type(item) is not FrameType and frame_of(item) is not None
+
+
+def _values(item: Any) -> list[object]:
+    """The values of a dict, list or tuple as small as a record."""
+    base = next((one for one in (dict, list, tuple) if type(item) is one), None)
+    if base is None or len(item) > _FIELDS:
+        return []
+    return list(item.values() if base is dict else item)
+
+
+def _held(item: Any) -> str:
+    """The containers among a suspended frame's locals, which keep most alive; never a value of one."""
+    frame = frame_of(item)
+    found = [(name, value) for name, value in locals_of(frame) if container_base(value) is not None] if frame else []
+    shown = [f"{name}={_brief(value, contents=False)}" for name, value in found if _length(value, type(value))]
+    return f" holding {', '.join(shown[:_FIELDS])}" if shown else ""
 
 
 def _attributes(item: object) -> list[tuple[str, object]]:
