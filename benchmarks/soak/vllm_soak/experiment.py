@@ -177,10 +177,10 @@ class Experiment:
 
     def share_names(self) -> None:
         """Watch what grows in one arm in all: its length where it does not grow is the proof of a fix."""
-        named = [path for arm in self.arms for path in arm.named]
+        named = [path for arm in self.arms for path in arm.examination.named]
         watched = dict.fromkeys([*self.plan.watch, *named[:MOST_WATCHED]])
         for arm in self.arms:
-            arm.watched = list(watched)
+            arm.examination.watched = list(watched)
 
     def tell_lost(self, group: list[ArmRunner]) -> None:
         """Say which watched paths were not there after the first round, while there is time to start again."""

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from vllm_soak.engines.loaded import remarks, too_many_failed
+from vllm_soak.engines.loaded import limited_by_client, remarks, too_many_failed
 
-WHOLE: dict[str, Any] = {"requests": 1000, "failed": 0, "errors": {}, "client": {"bottleneck": None}, "delayed": 0}
+WHOLE: dict[str, Any] = {"requests": 1000, "failed": 0, "errors": {}, "delayed": 0}
 
 
 def test_a_whole_block_needs_no_remark() -> None:
@@ -27,9 +27,21 @@ def test_a_few_failures_are_said_and_many_refused(failed: int, refused: bool) ->
     assert (too_many_failed(done) is not None) is refused
 
 
-def test_a_slow_load_and_a_rate_that_was_not_kept_are_said() -> None:
-    done = {**WHOLE, "client": {"bottleneck": "it used 0.97 of its core"}, "delayed": 12, "longest_delay": 1.26}
-    first, second = remarks(done)
-    assert first == "the load was the bottleneck: it used 0.97 of its core"
-    assert "12 arrivals waited" in second
-    assert "1.3 s at most" in second
+def test_a_rate_that_was_not_kept_is_said() -> None:
+    (text,) = remarks({**WHOLE, "delayed": 12, "longest_delay": 1.26})
+    assert "12 arrivals waited" in text
+    assert "1.3 s at most" in text
+
+
+def blocks(*pairs: tuple[float, float]) -> list[dict[str, Any]]:
+    """Blocks by cores of the load process and seconds."""
+    return [{**WHOLE, "client": {"cpu": cpu}, "seconds": seconds} for cpu, seconds in pairs]
+
+
+def test_the_client_is_the_bottleneck_when_its_core_was_busy_over_the_round() -> None:
+    assert limited_by_client(blocks((0.97, 9.0), (0.88, 1.0))).startswith(
+        "the load was the bottleneck: its process used 0.96"
+    )
+    assert limited_by_client(blocks((0.97, 1.0), (0.6, 9.0))) == ""
+    assert limited_by_client([{"requests": 600, "seconds": 1.0}]) == "", "a host has no client"
+    assert limited_by_client([]) == ""

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from vllm_soak.load.strain import Strain, bottleneck
 
 
 def test_a_client_at_its_limit_says_so() -> None:
-    assert bottleneck(0.5, 0.001) is None
-    assert "0.95 of the one core" in str(bottleneck(0.95, 0.001))
-    assert "late by 80 ms or more" in str(bottleneck(0.5, 0.08))
+    assert bottleneck(0.89) is None
+    assert "0.95 of the one core" in str(bottleneck(0.95))
 
 
 def test_processor_time_is_that_of_the_load_and_of_each_second() -> None:
@@ -31,4 +32,4 @@ def test_lag_is_the_longest_of_each_second() -> None:
     assert strain.second()["lag"] == 0.2
     assert strain.second()["lag"] == 0.0
     assert strain.whole()["lag_max"] == 0.2
-    assert strain.whole()["bottleneck"] is not None
+    assert strain.whole()["lag_p99"] == pytest.approx(0.2, rel=0.05)

@@ -3,25 +3,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from vllm_soak.engines.census_rows import census_row, population_rows
-from vllm_soak.engines.loaded import remarks, too_many_failed
-from vllm_soak.engines.soaked import Soaked, unique_role
+from vllm_soak.engines.examination import Examination
+from vllm_soak.engines.loaded import limited_by_client, remarks, too_many_failed
+from vllm_soak.engines.patch_cost import switched_blocks
+from vllm_soak.engines.soaked import Soaked
 from vllm_soak.errors import EngineError
 from vllm_soak.plan import Plan
 from vllm_soak.probe.client import ProbeClient
 from vllm_soak.sampling.histogram import merge_snapshots
 from vllm_soak.steps.observation import Observation, Subject
-from vllm_soak.store.record import PatchRow, Round, Sample
+from vllm_soak.store.record import MEASURED, PatchRow, Round
 from vllm_soak.store.writer import RunStore
-
-# A slow model does not run all pairs: this long, and at least as many as give an interval at all.
-COST_SECONDS = 60.0
-FEWEST_PAIRS = 6
 
 
 class ArmRunner:
@@ -38,8 +34,7 @@ class ArmRunner:
         on_second: Takes each second of a server's load, with the arm's name.
 
     Attributes:
-        named: Paths that this arm's censuses have named so far, what grew most first.
-        watched: Paths whose length every sample carries.
+        examination: What its processes are asked after each round.
     """
 
     def __init__(
@@ -63,11 +58,8 @@ class ArmRunner:
         self.on_second = on_second
         self.requests = 0
         self.facts: dict[str, Any] = {}
-        self.named: dict[str, None] = {}
-        self.watched: list[str] = list(plan.watch)
+        self.examination = Examination(name, store, plan.watch, contents=plan.show_contents)
         self._pieces: list[dict[str, Any]] = []
-        self._began = time.monotonic()
-        self._walked: set[int] = set()
         self._done = 0
         self._said: set[str] = set()
         self.observation: Observation | None = None
@@ -135,26 +127,20 @@ class ArmRunner:
         """
         pieces, self._pieces = self._pieces, []
         self.store.add_round(self._round(index, phase, pieces))
-        self._guarded(lambda: self._observe(index, phase))
+        if phase == MEASURED and (slow := limited_by_client(pieces)):
+            self._say_once(slow)
+        self._guarded(lambda: self.examination.examine(self._probes(), index, phase, self.requests))
 
     def compare_cost(self, pairs: int, size: int) -> None:
-        """Offer neighbouring blocks with the patches off and on in this one process, and record their rates.
+        """Offer neighbouring blocks with the patches off and on, and record their rates.
 
-        Two processes of the same engine differ by more than a patch may cost, by the cores that they got;
-        one process compared with itself does not. The memory of the rounds before is sampled already.
+        The memory of the rounds before is sampled already.
 
         Raises:
             EngineError: The engine died.
         """
-        rates: list[dict[str, float]] = []
-        began = time.monotonic()
-        for pair in range(pairs):
-            if pair >= FEWEST_PAIRS and time.monotonic() - began > COST_SECONDS:
-                break
-            order = (False, True) if pair % 2 else (True, False)
-            rates.append({str(on): self._rate(size, on=on) for on in order})
+        blocks = switched_blocks(lambda on: self._rate(size, on=on), pairs)
         self._guarded(lambda: self.target.request("patches", on=True))
-        blocks = [[one["False"], one["True"]] for one in rates]
         self.store.add_facts(self.name, {**self.facts, "switched_blocks": blocks})
 
     def _rate(self, size: int, *, on: bool) -> float:
@@ -197,39 +183,6 @@ class ArmRunner:
             blocks=[(piece["requests"], piece["seconds"]) for piece in pieces],
         )
 
-    def _observe(self, index: int, phase: str) -> None:
-        """Settle, sample and walk every process of the idle engine, one after the other."""
-        seen: list[str] = []
-        for probe in self._probes():
-            who = probe.ping()
-            process = unique_role(str(who["process"]), seen)
-            seen.append(process)
-            self._record_sample(index, phase, process, int(who["pid"]), probe.sample(settle=True, watch=self.watched))
-            baseline = who["pid"] not in self._walked
-            answer = probe.census(baseline=baseline, contents=self.plan.show_contents)
-            self._walked.add(who["pid"])
-            self._record_census(index, process, answer)
-
-    def _record_sample(self, index: int, phase: str, process: str, pid: int, sample: dict[str, Any]) -> None:
-        row = Sample(
-            arm=self.name,
-            process=process,
-            pid=pid,
-            phase=phase,
-            round=index,
-            requests=self.requests,
-            elapsed=time.monotonic() - self._began,
-            values=sample["values"],
-            lengths=sample["lengths"],
-            garbage=sample.get("garbage", []),
-        )
-        self.store.add_sample(row)
-
-    def _record_census(self, index: int, process: str, answer: dict[str, Any]) -> None:
-        where = {"arm": self.name, "process": process, "round": index, "requests": self.requests}
-        self.named |= {row["path"]: None for row in answer["populations"]}
-        self.store.add_census(census_row(answer, where), population_rows(answer, where))
-
     def _observe_outside(self) -> None:
         """Watch a server's processes from outside."""
         tree = self.target.tree()
@@ -265,13 +218,17 @@ class ArmRunner:
             EngineError: Too many requests failed.
         """
         for text in remarks(done):
-            kind = text.partition(":")[0]
-            if kind not in self._said:
-                self._said.add(kind)
-                self.store.add_event(self.name, "warning", text)
+            self._say_once(text)
         if failure := too_many_failed(done):
             self.store.fail_arm(self.name, str(failure))
             raise failure
+
+    def _say_once(self, text: str) -> None:
+        """Keep a warning, unless one of its kind (what stands before the colon) was said before."""
+        kind = text.partition(":")[0]
+        if kind not in self._said:
+            self._said.add(kind)
+            self.store.add_event(self.name, "warning", text)
 
     def _note_silence(self, seconds: float) -> None:
         self.note(f"{self.name}: the engine has made no progress for {seconds:.0f} s")
