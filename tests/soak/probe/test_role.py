@@ -42,3 +42,21 @@ def test_a_child_is_called_what_the_engine_called_it(target: Callable[..., subpr
         VLLM_SOAK_ROLE="host",
     )
     assert process.communicate()[0].split() == ["EngineCore_DP0", "host"]
+
+
+def test_a_title_goes_before_the_name_that_multiprocessing_has(target: Callable[..., subprocess.Popen[str]]) -> None:
+    process = target(
+        """
+        import ctypes, multiprocessing
+        from vllm_soak.probe.role import role
+        def tell():
+            line = open("/proc/self/stat").read().rpartition(")")[2].split()
+            start, end = int(line[45]), int(line[46])
+            ctypes.memset(start, 0, end - start)
+            ctypes.memmove(start, b"VLLM::Worker_TP0", 16)
+            print(role(), flush=True)
+        child = multiprocessing.get_context("fork").Process(target=tell, name="VllmWorker-0")
+        child.start(); child.join()
+        """
+    )
+    assert process.communicate()[0].split() == ["Worker_TP0"]

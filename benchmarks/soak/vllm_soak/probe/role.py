@@ -9,18 +9,30 @@ import sys
 from pathlib import Path
 
 VARIABLE = "VLLM_SOAK_ROLE"
+# vLLM titles its processes `VLLM::EngineCore`, `VLLM::Worker_TP0`; those who look from outside know them by that.
+TITLE = "VLLM::"
 _SERVERS = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.cli.serve")
 
 
 def role() -> str:
     """`EngineCore`, `Worker...`, `APIServer`, `LLM`, or what the process that hosts the engine calls itself.
 
-    A child is called what the engine called it; the variable speaks for the outermost process only,
-    since every child inherits it. A process without an engine is called by its script.
+    A child is called what the engine called it, by its title if it has one: `Worker_TP0` is `VllmWorker-0` to
+    multiprocessing. The variable speaks for the outermost process only, since every child inherits it. A process
+    without an engine is called by its script.
     """
     if multiprocessing.parent_process() is not None:
-        return multiprocessing.current_process().name
+        return _titled() or multiprocessing.current_process().name
     return os.environ.get(VARIABLE) or _outermost()
+
+
+def _titled() -> str:
+    """What this process's title says; an empty string when it still is its command line."""
+    try:
+        words = Path("/proc/self/cmdline").read_text(encoding="utf-8", errors="replace").strip("\0 ").split()
+    except OSError:
+        return ""
+    return words[0][len(TITLE) :] if words and words[0].startswith(TITLE) else ""
 
 
 def _outermost() -> str:

@@ -23,7 +23,7 @@ class Member:
     """One process that carries the probe.
 
     Args:
-        role: What it is to the engine: `APIServer`, `EngineCore`, `VllmWorker-0`.
+        role: What it is to the engine: `APIServer`, `EngineCore`, `Worker_TP0`.
         process: The process; a pid that is used again is told apart.
         socket: Its probe's socket.
         python: Version of its interpreter.
