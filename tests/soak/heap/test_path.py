@@ -93,6 +93,8 @@ def test_a_captured_variable_is_named() -> None:
         return state
 
     closure: Any = step.__closure__
-    path = trace(local("step", step), [step, closure, closure[0], state])
-    assert path.text == "step.<state>"
+    holder = [step]
+    path = trace(local("holder", holder), [holder, step, closure, closure[0], state])
+    assert path.text == "holder[0].<state>"
     assert path.rungs[-1].type == "dict"
+    assert path.rungs[1].shown.startswith(f"function {step.__qualname__} (test_path.py:")

@@ -3,7 +3,15 @@
 
 from __future__ import annotations
 
-from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType, TracebackType
+from types import (
+    AsyncGeneratorType,
+    CodeType,
+    CoroutineType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    TracebackType,
+)
 from typing import Any
 
 from vllm_soak.heap.attributes import derives, type_name
@@ -48,6 +56,14 @@ def standing(item: Any) -> str:
         return _place(frame.f_code, frame.f_lineno)
     prefix = _prefix(cls)
     return _place(getattr(item, f"{prefix}_code"), None) if prefix else ""
+
+
+def written(item: object) -> str:
+    """`outer.<locals>.function (file.py:line)` of a function, which tells whose variables it captured; else empty."""
+    if type(item) is not FunctionType:
+        return ""
+    code = item.__code__
+    return f"{item.__qualname__} ({code.co_filename.rpartition('/')[2]}:{code.co_firstlineno})"
 
 
 def _innermost(found: Any) -> Any:

@@ -7,7 +7,7 @@ import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from vllm_soak.heap.attributes import type_module, type_name
-from vllm_soak.heap.frames import standing
+from vllm_soak.heap.frames import standing, written
 from vllm_soak.heap.hops import Hop, describe
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Rung(NamedTuple):
         hop: How it is reached from the one above; None for the root.
         type: Short name of its type.
         module: Module that its type comes from; for a module, its own name.
-        detail: Where a suspended frame stands, `function (file:line)`; differs between releases.
+        detail: A function, or where a suspended frame stands, `function (file:line)`; differs between releases.
     """
 
     hop: Hop | None
@@ -126,4 +126,4 @@ def trace(root: Root, chain: list[object]) -> Path:
 def rung_of(hop: Hop, item: object) -> Rung:
     """The rung of an object that is reached by a hop."""
     cls = type(item)
-    return Rung(hop, type_name(cls), type_module(cls), standing(item))
+    return Rung(hop, type_name(cls), type_module(cls), standing(item) or written(item))
