@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vllm_soak.report.measure import throughput
 from vllm_soak.store.record import HOST, MEASURED, WARM_UP, Arm, Point, Round
 from vllm_soak.verdict.forecast import CONTROL_GROUP, MACHINE, Room, forecast, hours_until, room_left
 from vllm_soak.verdict.outcome import ArmVerdict, Outcome, ProcessVerdict, Slope, Suspect
@@ -42,6 +43,13 @@ def test_the_time_to_the_limit_is_what_is_left_over_bytes_a_second() -> None:
     assert found.hours == pytest.approx(10.0)
     assert found.soonest == pytest.approx(10.0 / 1.1)
     assert found.latest == pytest.approx(10.0 / 0.9)
+
+
+def test_the_rate_is_that_of_the_reports_table() -> None:
+    uneven = [Round("run", 0, MEASURED, 100, 100, 1.0), Round("run", 1, MEASURED, 100, 200, 3.0)]
+    found = forecast(Arm("run", rounds=uneven), verdict(leaking(1e6)))
+    assert found is not None
+    assert found.rate == throughput(uneven) == 50.0
 
 
 @given(st.floats(1.0, 1e7), st.floats(0.0, 0.99), st.floats(1e6, 1e13), st.floats(1e6, 1e13))

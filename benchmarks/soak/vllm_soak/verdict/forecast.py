@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import median
 from typing import TYPE_CHECKING
 
 from vllm_soak.store.record import HOST
@@ -102,9 +101,10 @@ def forecast(arm: Arm, verdict: ArmVerdict) -> Forecast | None:
 
 
 def request_rate(arm: Arm) -> float | None:
-    """Return the median requests a second of the measured rounds, None without any."""
-    rates = [one.requests / one.seconds for one in measured_rounds(arm) if one.seconds > 0 and one.requests > 0]
-    return median(rates) if rates else None
+    """Return the requests a second of all measured rounds, as the report's table has it; None without any."""
+    rounds = measured_rounds(arm)
+    requests, seconds = sum(one.requests for one in rounds), sum(one.seconds for one in rounds)
+    return requests / seconds if requests and seconds > 0 else None
 
 
 def room_left(arm: Arm) -> Room | None:
