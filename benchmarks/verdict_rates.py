@@ -87,6 +87,12 @@ def slow_leak(rng: np.random.Generator, each: int) -> made.Levels:
     return np.cumsum(rng.poisson(made.ROUND / each, POINTS)).astype(float)
 
 
+def beneath_waves(rng: np.random.Generator, widest: float, leak: float) -> made.Levels:
+    """Any number of requests in flight up to `widest` times 20, and a leak of `leak` times 20 a round."""
+    in_flight = np.floor(rng.uniform(0, 20 * widest, POINTS))
+    return in_flight + np.floor(20 * leak * made.rounds(POINTS))
+
+
 def few_entries(rng: np.random.Generator) -> made.Levels:
     """Entries at random, at a rate that falls as 1/n: logarithmic growth in small numbers."""
     return np.cumsum(rng.poisson(30 / made.rounds(POINTS))).astype(float)
@@ -117,6 +123,11 @@ def print_containers(seeds: int) -> None:
     print(line("leak: 1 entry a request", leaks, Outcome.LEAK))
     late = [looks(lengths(made.late_leak, s), judge_named_late) for s in range(seeds)]
     print(line("leak: 1 entry a request, begins late", late, Outcome.LEAK))
+    for widest in (1, 2, 3):
+        hidden = [looks(beneath_waves(np.random.default_rng(s), widest, 1), judge_lengths) for s in range(seeds)]
+        print(line(f"leak beneath waves {widest} times its growth", hidden, Outcome.LEAK))
+    waves = [looks(beneath_waves(np.random.default_rng(s), 3, 0), judge_lengths) for s in range(seeds)]
+    print(line("waves without a leak", waves, Outcome.LEAK))
     for each in (100, 20):
         slow = [looks(slow_leak(np.random.default_rng(s), each), judge_lengths) for s in range(seeds)]
         print(line(f"leak: 1 entry per {each} requests, at random", slow, Outcome.LEAK))

@@ -20,7 +20,7 @@ def main(module: Path, result: Path) -> None:
     sys.path.insert(0, str(module.parent))
     specimen = importlib.import_module(module.stem)
     growth = vllm_soak.growth(warm_up=WARM_UP)
-    growth.run(specimen.step, rounds=ROUNDS, max_rounds=ROUNDS)
+    growth.run(specimen.step, rounds=ROUNDS, max_rounds=getattr(specimen, "MOST_ROUNDS", ROUNDS))
     result.write_bytes(pickle.dumps(growth.arm))
     # Threads that never end, coroutines that were never awaited: not to be waited for, nor warned of.
     os._exit(0)

@@ -16,6 +16,7 @@ from vllm_soak.verdict.late import LateRun, late_run
 from vllm_soak.verdict.outcome import Outcome
 from vllm_soak.verdict.pace import Pace, pace
 from vllm_soak.verdict.series import Series
+from vllm_soak.verdict.waves import climbs, risen
 
 if TYPE_CHECKING:
     from vllm_soak.verdict.track import Track
@@ -84,7 +85,7 @@ def growth_of(track: Track) -> Growth:
 def judge_growth(growth: Growth) -> Finding | None:
     """Return the first rule's finding, or None when the container is no suspect."""
     if is_small(growth):
-        return None
+        return in_waves(growth)
     for rule in (known_bound, stopped, too_few_rounds, fell, late, gaps, steady, immaterial, slowing):
         finding = rule(growth)
         if finding is not None:
@@ -143,8 +144,24 @@ def too_few_rounds(growth: Growth) -> Finding | None:
 
 
 def fell(growth: Growth) -> Finding | None:
-    """What shrinks in between is emptied by someone: no suspect."""
-    return NO_SUSPECT if any(step < 0 for step in growth.steps) else None
+    """What shrinks in between is emptied by someone: no suspect, unless its lowest levels climb."""
+    return in_waves(growth) or NO_SUSPECT if _has_fallen(growth) else None
+
+
+def in_waves(growth: Growth) -> Finding | None:
+    """What shrinks in between, and climbs all the same, is an open question."""
+    series, bound = growth.series, growth.bound
+    if not _has_fallen(growth) or (bound is not None and series.values[-1] <= bound):
+        return None
+    if risen(series) < FEWEST_ENTRIES or not climbs(series):
+        return None
+    return Finding(
+        Outcome.INCONCLUSIVE,
+        "rises-in-waves",
+        f"shrank in some of {_count(growth.rounds, 'round')}, but the later ones lie {risen(series):,.0f} entries "
+        "above the earlier ones: something comes and goes there, and a leak may hide beneath it",
+        "let the work come to rest after each round, or use larger or more rounds (--num-prompts, --max-rounds)",
+    )
 
 
 def late(growth: Growth) -> Finding | None:
@@ -221,6 +238,10 @@ def uneven(growth: Growth) -> Finding:
 
 # What a rule answers that clears a container for good; compared by identity, never shown.
 NO_SUSPECT = Finding(Outcome.NO_LEAK, "no-suspect", "")
+
+
+def _has_fallen(growth: Growth) -> bool:
+    return any(step < 0 for step in growth.steps)
 
 
 def _matters(growth: Growth) -> bool:
