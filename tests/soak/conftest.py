@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +132,31 @@ def eventually() -> Callable[[Callable[[], bool]], None]:
         pytest.fail("the condition did not come true within a minute")
 
     return wait
+
+
+@pytest.fixture(scope="session")
+def integrity() -> Callable[[Path], list[str]]:
+    """What SQLite says of a run's file: `ok` alone when nothing is wrong with it."""
+
+    def check(folder: Path) -> list[str]:
+        with closing(sqlite3.connect(folder / "run.sqlite")) as connection:
+            return [row[0] for row in connection.execute("PRAGMA integrity_check")]
+
+    return check
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
+    """Mounts a file system of so many MiB, which is gone after the test."""
+    with ExitStack() as stack:
+
+        def mount(mebibytes: int) -> Path:
+            folder = tmp_path / "disk"
+            folder.mkdir()
+            line = ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "tmpfs", str(folder)]
+            if shutil.which("mount") is None or subprocess.run(line, capture_output=True, check=False).returncode:
+                pytest.skip("file systems cannot be mounted here")
+            stack.callback(subprocess.run, ["umount", "--lazy", str(folder)], check=True)
+            return folder
+
+        yield mount

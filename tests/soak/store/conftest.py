@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -94,14 +92,3 @@ def endless_writer(spawn: Spawn, tmp_path: Path) -> Iterator[subprocess.Popen[st
     yield writer
     writer.kill()
     writer.communicate()
-
-
-@pytest.fixture
-def integrity() -> Callable[[Path], list[str]]:
-    """Have SQLite check a run's file from end to end."""
-
-    def check(folder: Path) -> list[str]:
-        with closing(sqlite3.connect(folder / "run.sqlite")) as connection:
-            return [row[0] for row in connection.execute("PRAGMA integrity_check")]
-
-    return check

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -111,30 +111,24 @@ def test_a_file_size_limit_loses_nothing_that_was_written(tmp_path: Path, check_
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    mount = tmp_path / "disk"
-    mount.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", mount], check=False, capture_output=True)
-    if done.returncode:
-        pytest.skip(f"no file system can be mounted here: {done.stderr.decode().strip()}")
-    yield mount
-    subprocess.run(["umount", mount], check=True)
+def disk(small_disk: Callable[[int], Path]) -> Path:
+    return small_disk(1)
 
 
-def test_a_full_disk_loses_nothing_that_was_written(small_disk: Path, check_full: CheckFull) -> None:
-    (small_disk / "ballast").write_bytes(b"x" * 300_000)
-    assert "no space is left" in check_full(small_disk / "run", 0)[0]
+def test_a_full_disk_loses_nothing_that_was_written(disk: Path, check_full: CheckFull) -> None:
+    (disk / "ballast").write_bytes(b"x" * 300_000)
+    assert "no space is left" in check_full(disk / "run", 0)[0]
 
 
 @pytest.mark.parametrize("blocks", [0, 2, 5, 9, 12])
-def test_a_disk_without_room_for_a_run_leaves_no_half_run(small_disk: Path, blocks: int) -> None:
-    free = os.statvfs(small_disk)
-    (small_disk / "ballast").write_bytes(b"x" * (free.f_bavail - blocks) * free.f_frsize)
+def test_a_disk_without_room_for_a_run_leaves_no_half_run(disk: Path, blocks: int) -> None:
+    free = os.statvfs(disk)
+    (disk / "ballast").write_bytes(b"x" * (free.f_bavail - blocks) * free.f_frsize)
     with pytest.raises(StoreError, match="space"):
-        RunStore.create(small_disk / "run", {})
-    (small_disk / "ballast").unlink()
-    with RunStore.create(small_disk / "run", {"again": True}):
-        assert read_run(small_disk / "run").plan == {"again": True}
+        RunStore.create(disk / "run", {})
+    (disk / "ballast").unlink()
+    with RunStore.create(disk / "run", {"again": True}):
+        assert read_run(disk / "run").plan == {"again": True}
 
 
 LOCKED_OUT = """
@@ -145,15 +139,15 @@ print(read_run(Path(sys.argv[1])).plan)
 """
 
 
-def test_a_run_on_a_full_disk_is_read(small_disk: Path, spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> None:
-    with RunStore.create(small_disk / "run", {"full": True}):
+def test_a_run_on_a_full_disk_is_read(disk: Path, spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> None:
+    with RunStore.create(disk / "run", {"full": True}):
         # As a SIGKILL leaves it: a log that was not folded in, and no shared-memory file.
         for name in ("run.sqlite", "run.sqlite-wal"):
-            (small_disk / name).write_bytes((small_disk / "run" / name).read_bytes())
-    free = os.statvfs(small_disk)
-    (small_disk / "ballast").write_bytes(b"x" * free.f_bavail * free.f_frsize)
-    monkeypatch.setenv("TMPDIR", str(small_disk))
-    said, errors = spawn(LOCKED_OUT, small_disk).communicate()
+            (disk / name).write_bytes((disk / "run" / name).read_bytes())
+    free = os.statvfs(disk)
+    (disk / "ballast").write_bytes(b"x" * free.f_bavail * free.f_frsize)
+    monkeypatch.setenv("TMPDIR", str(disk))
+    said, errors = spawn(LOCKED_OUT, disk).communicate()
     assert said == "{'full': True}\n", errors
 
 
