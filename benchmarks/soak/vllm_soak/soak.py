@@ -18,6 +18,7 @@ from typing import Any
 from rich.console import Console
 
 from vllm_soak.engines.arm import ArmRunner
+from vllm_soak.engines.ending import EngineLoggedError
 from vllm_soak.engines.launch import ArmSettings, arm_settings, build_target
 from vllm_soak.engines.models.build import check_model
 from vllm_soak.environments.choose import choose
@@ -200,8 +201,9 @@ def run_experiment(plan: Plan, engine: Target, store: RunStore, folder: Path, pr
     except EngineError as failure:
         store.add_event("", "error", str(failure))
         progress.note(str(failure))
-        for line in getattr(failure, "log_tail", [])[-LOG_LINES:] if plan.driver == "serve" else []:
-            progress.note(f"  | {line}")
+        if plan.driver == "serve" and isinstance(failure, EngineLoggedError):
+            for line in failure.log_tail[-LOG_LINES:]:
+                progress.note(f"  | {line}")
         return "failed"
     return "finished"
 

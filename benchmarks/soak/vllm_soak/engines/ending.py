@@ -22,48 +22,41 @@ SIGNAL_REMEDIES: dict[int, str] = {
 }
 
 
-class EngineRefusedError(EngineError):
+class EngineLoggedError(EngineError):
+    """A failure of an engine that has printed something.
+
+    Args:
+        cause: What went wrong, in words.
+        remedy: What to do.
+        log_tail: The last lines of its log.
+    """
+
+    def __init__(self, cause: str, remedy: str, log_tail: Sequence[str]) -> None:
+        super().__init__(cause, remedy)
+        self.log_tail = list(log_tail)
+
+
+class EngineDiedError(EngineLoggedError):
+    """The engine's process ended without being asked to."""
+
+
+class EngineStalledError(EngineLoggedError):
+    """The engine's process lives, but has said nothing for too long."""
+
+
+class EngineRefusedError(EngineLoggedError):
     """The engine answered a command with a failure.
 
     Args:
-        cause: What went wrong.
+        cause: What went wrong, in words.
         remedy: What to do.
+        log_tail: The last lines of its log.
         traceback: Traceback inside the engine, for `--debug`.
-        log_tail: The last lines of its log.
     """
 
-    def __init__(self, cause: str, remedy: str, traceback: str, log_tail: Sequence[str]) -> None:
-        super().__init__(cause, remedy)
+    def __init__(self, cause: str, remedy: str, log_tail: Sequence[str], traceback: str) -> None:
+        super().__init__(cause, remedy, log_tail)
         self.traceback = traceback
-        self.log_tail = list(log_tail)
-
-
-class EngineDiedError(EngineError):
-    """The engine's process ended without being asked to.
-
-    Args:
-        cause: How it ended.
-        remedy: What to do.
-        log_tail: The last lines of its log.
-    """
-
-    def __init__(self, cause: str, remedy: str, log_tail: Sequence[str]) -> None:
-        super().__init__(cause, remedy)
-        self.log_tail = list(log_tail)
-
-
-class EngineStalledError(EngineError):
-    """The engine's process lives, but has said nothing for too long.
-
-    Args:
-        cause: For how long.
-        remedy: What to do.
-        log_tail: The last lines of its log.
-    """
-
-    def __init__(self, cause: str, remedy: str, log_tail: Sequence[str]) -> None:
-        super().__init__(cause, remedy)
-        self.log_tail = list(log_tail)
 
 
 def explain_stall(pid: int, seconds: float, *, stopped: bool) -> tuple[str, str]:

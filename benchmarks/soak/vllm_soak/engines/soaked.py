@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from vllm_soak.engines.dialogue import OnEvent, Progress
 from vllm_soak.engines.silence import OnSilence
-from vllm_soak.engines.target import OnEvent, Progress
 from vllm_soak.errors import EngineError
 
 

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import os
-import select
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from vllm_soak.engines.channel import Channel, Closed
+from vllm_soak.engines.dialogue import Dialogue, OnEvent, Progress
 from vllm_soak.engines.ending import (
     SEE_LOG,
     TAIL_LINES,
@@ -27,17 +27,12 @@ from vllm_soak.engines.silence import OnSilence, Patience, Silence, Stalled
 from vllm_soak.errors import EngineError
 from vllm_soak.observe.log_tail import tail
 
-# How often a silent target is looked at; an answer or an end of file wakes at once.
-LOOK_SECONDS = 1.0
 # A clean stop: the interpreter's shutdown takes seconds with torch loaded.
 STOP_SECONDS = 20.0
 # Between the end of the channel and the end of the process.
 REAP_SECONDS = 10.0
 
 HOST = "vllm_soak.engines.host"
-
-Progress = Callable[[int, int], None]
-OnEvent = Callable[[dict[str, Any]], None]
 
 
 class TargetProcess:
@@ -72,9 +67,7 @@ class TargetProcess:
         self.environment = dict(environment)
         self.patience = patience or Patience()
         self._process: subprocess.Popen[bytes] | None = None
-        self._channel: Channel | None = None
-        self._next_id = 0
-        self._waiting = False
+        self._dialogue: Dialogue | None = None
         self._stopped = False
         self._oom_kills = 0
 
@@ -117,12 +110,12 @@ class TargetProcess:
         """
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
-        self._channel = Channel(ours_in, ours_out)
+        self._dialogue = Dialogue(Channel(ours_in, ours_out), lambda: self._started().poll() is None)
         self._oom_kills = oom_kills()
         try:
             self._process = self._popen(theirs_in, theirs_out)
         except OSError as error:
-            self._channel.close()
+            self._dialogue.close()
             raise EngineError(
                 f"the engine's interpreter {self.python} cannot be started ({error.strerror})",
                 "give --python an interpreter that can import vllm, or use --engine NAME==VERSION",
@@ -152,20 +145,15 @@ class TargetProcess:
         Raises:
             EngineError: The engine answered with a failure, its process ended, or it was silent for too long.
         """
-        channel = self._open_channel()
-        self._next_id += 1
-        message_id = self._next_id
-        self._waiting = True
+        self._started()
+        assert self._dialogue is not None
         silence = Silence(self.patience.limit(command), self.patience.note, on_silence)
         try:
-            channel.send({"id": message_id, "command": command, **arguments})
-            answer = self._await_answer(channel, message_id, on_progress, on_event, silence)
+            return self._payload(self._dialogue.ask(command, arguments, silence, on_progress, on_event))
         except Closed as reason:
             raise self._ended() from reason
         except Stalled as reason:
             raise self._stalled(reason.seconds) from reason
-        self._waiting = False
-        return self._payload(answer)
 
     def death(self) -> EngineError | None:
         """How the process ended by itself; None while it runs, before its launch and after `stop`."""
@@ -179,11 +167,11 @@ class TargetProcess:
         if process is None:
             return
         self._stopped = True
-        if process.poll() is None and not self._waiting:
+        if process.poll() is None and self._dialogue is not None and not self._dialogue.waiting:
             self._ask_to_stop(process)
         kill_tree(process)
-        if self._channel is not None:
-            self._channel.close()
+        if self._dialogue is not None:
+            self._dialogue.close()
         with suppress(OSError):  # not empty: the engine has left something there
             self.work_folder.rmdir()
 
@@ -203,40 +191,10 @@ class TargetProcess:
                 start_new_session=True,  # Ctrl-C reaches the controller only, which then stops us in order
             )
 
-    def _await_answer(
-        self,
-        channel: Channel,
-        message_id: int,
-        on_progress: Progress | None,
-        on_event: OnEvent | None,
-        silence: Silence,
-    ) -> dict[str, Any]:
-        while True:
-            self._fill(channel, silence)
-            message = channel.receive()
-            if message.get("event") == "progress" and on_progress is not None:
-                on_progress(message["done"], message["total"])
-            elif "event" in message and on_event is not None:
-                on_event(message)
-            elif message.get("id") == message_id and "event" not in message:
-                return message
-
-    def _fill(self, channel: Channel, silence: Silence) -> None:
-        """Wait for a whole message; a child of a dead host may hold the pipe open, so look at the process too."""
-        while not channel.pending:
-            readable, _, _ = select.select([channel.read_fd], [], [], LOOK_SECONDS)
-            if readable:
-                silence.heard()
-                channel.fill()
-            elif self._started().poll() is not None:
-                raise Closed("the host process ended")
-            else:
-                silence.waited(LOOK_SECONDS)
-
     def _payload(self, answer: dict[str, Any]) -> dict[str, Any]:
         if "error" in answer:
             error = answer["error"]
-            raise EngineRefusedError(error["cause"], error["remedy"], error.get("traceback", ""), self.log_tail)
+            raise EngineRefusedError(error["cause"], error["remedy"], self.log_tail, error.get("traceback", ""))
         return next(value for key, value in answer.items() if key != "id")
 
     def _ask_to_stop(self, process: subprocess.Popen[bytes]) -> None:
@@ -265,8 +223,3 @@ class TargetProcess:
         if self._process is None:
             raise EngineError("the engine was not started", "call launch first")
         return self._process
-
-    def _open_channel(self) -> Channel:
-        self._started()
-        assert self._channel is not None
-        return self._channel

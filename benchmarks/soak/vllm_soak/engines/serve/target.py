@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from vllm_soak.engines.dialogue import OnEvent, Progress
 from vllm_soak.engines.ending import EngineDiedError, EngineRefusedError, EngineStalledError
 from vllm_soak.engines.serve.followed import Followed, find_members
 from vllm_soak.engines.serve.server import FOLLOW_SECONDS, LOOK_SECONDS, Say, ServerProcess
 from vllm_soak.engines.silence import OnSilence
 from vllm_soak.engines.soaked import Tree
-from vllm_soak.engines.target import OnEvent, Progress, TargetProcess
+from vllm_soak.engines.target import TargetProcess
 from vllm_soak.errors import EngineError, UsageError
 from vllm_soak.probe.client import NOT_LOADED
 
