@@ -34,6 +34,7 @@ MOST_ROUNDS = 2 / 3
 # Rounds since growth began, the one that it began in left out, before it may be called a leak: as many
 # as a run has by default, so that what fills late gets the time that what fills early has.
 FEWEST_LATE_ROUNDS = 5
+MAY_BE_BOUNDED = "may-be-bounded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def unless_limited(growth: Growth, finding: Finding) -> Finding:
     left = math.ceil((limit - length + 1) * growth.series.work / growth.series.total)
     return Finding(
         Outcome.INCONCLUSIVE,
-        "may-be-bounded",
+        MAY_BE_BOUNDED,
         f"{finding.reason}; holds {length:,.0f} entries, and {growth.limit_name}={limit:,} may be its limit",
         f"run on until it stops or passes {limit:,} entries: some {left:,} more requests (--num-prompts, --max-rounds)",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vllm_soak.verdict.companions import beside_limited
 from vllm_soak.verdict.defects import known_defect, patch_status
 from vllm_soak.verdict.explained import is_explained, rank
 from vllm_soak.verdict.growth import growth_of, judge_growth
@@ -31,6 +32,7 @@ def judge_containers(arm: Arm, process: str) -> list[Judged]:
         finding = judge_growth(growth_of(track))
         if finding is not None:
             judged.append((suspect(arm, track, finding), finding, track.series))
+    judged = beside_limited(judged)
     found = [one for one, _, _ in judged]
     return sorted((one for one in judged if not is_explained(one[0], found)), key=lambda one: _rank(one[0]))
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from vllm_soak.heap.attributes import read, type_name
 from vllm_soak.heap.inspectors.bound import holder
+from vllm_soak.heap.inspectors.compared import compared_with
 from vllm_soak.heap.kinds import CONTAINERS
 
 # What limits entries. Names of lengths, tokens or sequences (`max_model_len`) limit something else.
@@ -67,6 +68,7 @@ def named_limit(container: object, owners: list[object], length: int) -> Limit |
     found += [limit for one in above for limit in _of_object(one)]
     if len(owners) == 1 and type(owners[0]) is dict:
         found += _of_namespace(owners[0])
+    found += [Limit(*one) for one in compared_with(container, owners)]
     return min((one for one in found if length <= one.length <= MOST), default=None)
 
 
