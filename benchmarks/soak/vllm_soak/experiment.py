@@ -105,7 +105,7 @@ class Experiment:
         self.measure(group, first)
         for arm in group:
             if self.plan.ab and arm.name == PATCHED and self.plan.driver != "serve":
-                self.progress.phase("what the patch costs: blocks with it off and on in one process")
+                self.progress.phase("what the patch costs: off and on in turn")
                 arm.compare_cost(COST_PAIRS, split(self.plan.num_prompts, BLOCKS)[0])
 
     def warm_up(self, group: list[ArmRunner]) -> int:

@@ -2,14 +2,16 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from vllm_soak.report.live import LiveView
-from vllm_soak.report.standing import standing
+from vllm_soak.report.standing import standing, urgency
 from vllm_soak.store.record import Arm, RunData
 from vllm_soak.verdict.judge import judge
+from vllm_soak.verdict.outcome import Outcome
 
 SECOND = {"completed": 231, "failed": 2, "latency": {"p50": 0.27, "p99": 0.51}}
 
@@ -47,6 +49,8 @@ def test_a_second_of_load_replaces_the_pace_of_the_round(view, ab_run):
     assert "231 requests/s" in text
     assert "p50 270 ms, p99 510 ms" in text
     assert "2 in the last second" in text
+    rows = [line.split()[0] for line in text.splitlines()]
+    assert rows.index("latency") + 1 == rows.index("failed") < rows.index("in"), "failures stand beside the load"
     view.judged(ab_run, judge(ab_run), ["unpatched"])
     assert "231 requests/s" not in shown(view), "the round is over"
 
@@ -62,6 +66,13 @@ def test_a_log_gets_one_line_an_arm_and_round(ab_run):
     assert "in use: EngineCore" in lines[0]
     assert "new_block_ids" in lines[0]
     assert "new_block_ids" not in lines[1]
+
+
+def test_what_leaks_comes_first_and_what_has_no_path_last(ab_run):
+    (leak,) = (one for one in judge(ab_run).arms[0].processes[0].suspects if one.outcome is Outcome.LEAK)
+    unrooted = replace(leak, path="<no root: list>", outcome=Outcome.INCONCLUSIVE, growth=[10**6])
+    doubtful = replace(leak, path="a.cache", outcome=Outcome.INCONCLUSIVE)
+    assert sorted([unrooted, doubtful, leak], key=urgency) == [leak, doubtful, unrooted]
 
 
 def test_nothing_is_said_of_an_arm_without_rounds(ab_run):

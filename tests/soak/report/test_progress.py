@@ -63,3 +63,27 @@ def test_a_terminal_without_unicode_gets_ascii():
     console, file = plain("ascii")
     Progress(console).note("one → two …")
     assert written(file) == ["one -> two ..."]
+
+
+def test_a_long_phase_gets_ever_fewer_lines(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("vllm_soak.report.progress.time.monotonic", lambda: now[0])
+    console, file = plain()
+    progress = Progress(console)
+    progress.phase("measured round 1")
+    for second in range(1800):
+        now[0] = float(second)
+        progress.advance(second, 1800)
+    lines = written(file)[1:]
+    assert "5/1,800" in lines[0]
+    assert 35 <= len(lines) <= 50
+
+
+def test_a_phase_and_its_counts_fit_into_eighty_columns():
+    file = io.StringIO()
+    console = Console(file=file, width=80, force_terminal=True, color_system=None)
+    with Progress(console) as progress:
+        progress.phase("measured round 12: 100 of 200 requests in all")
+        progress.advance(1234, 4000)
+        progress.bar.refresh()
+    assert "1,234/4,000 0:00:00" in file.getvalue()

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 from rich.live import Live
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
 from rich.table import Table as Grid
 from rich.text import Text
 
 from vllm_soak.report.number import count, size
-from vllm_soak.report.progress import Progress
+from vllm_soak.report.progress import Progress, make_bar
 from vllm_soak.report.standing import Standing, milliseconds, standing
 
 if TYPE_CHECKING:
@@ -25,6 +23,9 @@ if TYPE_CHECKING:
     from vllm_soak.verdict.outcome import RunVerdict
 
 FRAMES_PER_SECOND = 4
+# Rows in this order, whichever arm has them.
+ROWS = ("rounds", "rate", "latency", "failed")
+LAST_ROWS = ("suspects", "so far")
 TONES = {"leak": "bold red", "leak-native": "bold red", "no-leak": "bold green", "bounded": "bold green"}
 
 
@@ -44,9 +45,7 @@ class LiveView(Progress):
     def start_bar(self) -> None:
         """Begin a new phase in the view."""
         if self.bar is None:
-            columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24))
-            counts = (TextColumn("{task.fields[counts]}", markup=False), TimeElapsedColumn())
-            self.bar = Bar(*columns, *counts, console=self.console)
+            self.bar = make_bar(self.console)
             self.live = Live(
                 get_renderable=self.render,
                 console=self.console,
@@ -92,7 +91,9 @@ class LiveView(Progress):
         for name in names:
             grid.add_column(Text(name), overflow="fold")
         columns = [self.column(name) for name in names]
-        for title in dict.fromkeys(title for column in columns for title in column):
+        found = dict.fromkeys(title for column in columns for title in column)
+        middle = [title for title in found if title not in (*ROWS, *LAST_ROWS)]
+        for title in (title for title in (*ROWS, *middle, *LAST_ROWS) if title in found):
             grid.add_row(title, *(column.get(title, Text()) for column in columns))
         return grid
 

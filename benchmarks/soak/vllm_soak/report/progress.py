@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 QUIET_SECONDS = 5.0
+# Of a long phase a line comes ever less often: a round of half an hour has some forty.
+QUIET_SHARE = 0.1
+# Columns of a terminal below which the bar is short, so that the phase and its counts have room.
+NARROW, SHORT_BAR, LONG_BAR = 100, 10, 24
 
 
 class Progress:
@@ -59,9 +63,7 @@ class Progress:
     def start_bar(self) -> None:
         """Replace the bar's task by one of the new phase."""
         if self.bar is None:
-            columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24))
-            counts = (TextColumn("{task.fields[counts]}", markup=False), TimeElapsedColumn())
-            self.bar = Bar(*columns, *counts, console=self.console, transient=True)
+            self.bar = make_bar(self.console)
             self.bar.start()
         if self.task is not None:
             self.bar.remove_task(self.task)
@@ -74,7 +76,8 @@ class Progress:
             self.bar.update(self.task, completed=done, total=total or None, counts=counts)
             return
         now = time.monotonic()
-        if not self.console.is_terminal and now - self.last_line >= self.quiet_seconds:
+        quiet = max(self.quiet_seconds, QUIET_SHARE * (now - self.began))
+        if not self.console.is_terminal and now - self.last_line >= quiet:
             self.last_line = now
             self.line(f"{self.title}: {counts} after {duration(now - self.began)}")
 
@@ -92,3 +95,11 @@ class Progress:
         if self.bar is not None:
             self.bar.stop()
         self.bar = self.task = None
+
+
+def make_bar(console: Console) -> Bar:
+    """A bar between its phase and its counts."""
+    width = SHORT_BAR if console.width < NARROW else LONG_BAR
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=width))
+    counts = (TextColumn("{task.fields[counts]}", markup=False), TimeElapsedColumn())
+    return Bar(*columns, *counts, console=console, transient=True)

@@ -10,6 +10,7 @@ from vllm_soak.report.latency import quantile
 from vllm_soak.report.measure import arm_verdict, in_use, measured_rounds, span
 from vllm_soak.report.number import MISSING, count, size
 from vllm_soak.report.printable import printable
+from vllm_soak.verdict.explained import is_unrooted
 from vllm_soak.verdict.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def standing(run: RunData, verdict: RunVerdict, name: str) -> Standing | None:
         last.requests / last.seconds if last.seconds > 0 else None,
         (quantile(last.latency, 0.5), quantile(last.latency, 0.99)),
         memory(arm),
-        [in_words(one) for one in found if one.outcome in SUSPECT][:MOST_SUSPECTS],
+        [in_words(one) for one in sorted(found, key=urgency) if one.outcome in SUSPECT][:MOST_SUSPECTS],
         judged.outcome.value if judged and measured else "",
     )
 
@@ -85,6 +86,11 @@ def memory(arm: Arm) -> dict[str, tuple[float, float]]:
         if now is not None and first is not None:
             found[printable(name, 30)] = (now, now - first)
     return found
+
+
+def urgency(suspect: Suspect) -> tuple[bool, bool, int]:
+    """Sorts leaks first, then what has a path, then what grew most."""
+    return suspect.outcome is not Outcome.LEAK, is_unrooted(suspect), -sum(suspect.growth)
 
 
 def in_words(suspect: Suspect) -> str:

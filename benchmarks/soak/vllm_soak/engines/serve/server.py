@@ -176,5 +176,5 @@ class ServerProcess:
 
 def last_line(log: Path) -> str:
     """The last line of a log that says anything, cut to one line of a terminal."""
-    lines = [line.strip() for line in tail(log, TAIL_LINES) if line.strip()]
+    lines = [" ".join(line.split()) for line in tail(log, TAIL_LINES) if line.strip()]
     return lines[-1][:LONGEST_LINE] if lines else "it has printed nothing yet"
