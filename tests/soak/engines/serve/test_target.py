@@ -124,5 +124,6 @@ def test_a_port_that_is_closed_ends_the_load(make_arm: MakeArm, store: RunStore)
     with pytest.raises(EngineError) as failure:
         arm.load(1_000_000, lambda _: None)
     assert "refused every connection" in str(failure.value)
+    assert "while all its processes live: see the server's log for what closed its port" in str(failure.value)
     assert str(failure.value) in read_run(store.file.parent).arms[0].failure
     assert arm.target.death() is None, "the server lives"

@@ -23,6 +23,8 @@ GRACE_SECONDS = 1.0
 # After the last answer, the engine takes one more step to let go of finished requests.
 IDLE_SECONDS = 30.0
 CALM_SECONDS = 0.3
+# How the load process says that nobody listens any more.
+REFUSED = "refused every connection"
 # A load without one finished request for so long, while a process of the server is held, never ends.
 HELD_SECONDS = 30.0
 
@@ -144,7 +146,19 @@ class ServeTarget:
         try:
             return action()
         except (EngineRefusedError, EngineDiedError) as failure:
-            raise (self._death_soon() or failure) from None
+            raise (self._death_soon() or self._alive(failure)) from None
+
+    def _alive(self, failure: EngineError) -> EngineError:
+        """A failure of every request while all processes of the server live, with the server's own last words."""
+        if not isinstance(failure, EngineRefusedError) or self.server.health.url not in failure.cause:
+            return failure
+        cause, remedy = (
+            f"{failure.cause}, while all its processes live",
+            "see the server's log for what closed its port",
+        )
+        return EngineRefusedError(
+            cause, remedy if REFUSED in cause else failure.remedy, self.server.log_tail, failure.traceback
+        )
 
     def _is_hurt(self) -> bool:
         """Whether the server, or one of its processes, is gone."""
