@@ -34,6 +34,8 @@ from vllm_soak.store.record import CLIENT, Arm
 from vllm_soak.store.writer import RunStore
 
 WITHIN = 60.0
+# What came of a run, beside its store; `replay_steps.py` takes from it when the server was slowed down.
+RESULT = "live.json"
 
 
 def one_run(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
@@ -62,7 +64,9 @@ def one_run(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         observation.stop()
         server.close()
         store.close()
-    return told(folder, at)
+    result = told(folder, at)
+    (folder / RESULT).write_text(json.dumps(result, indent=1))
+    return result
 
 
 def drive(observation: Observation, load: TargetProcess, server: Slowed, options: argparse.Namespace) -> float:
@@ -106,6 +110,7 @@ def told(folder: Path, at: float) -> dict[str, Any]:
     first = next((one for one in after if not one.contention), None)
     capture = captured.get(first.seen) if first else None
     return {
+        "slow_down": at,
         "false": sum(not one.contention for one in before),
         "contention": sum(bool(one.contention) for one in arm.level_steps),
         "delay": round(first.seen - at, 1) if first else None,

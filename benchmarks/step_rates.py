@@ -19,7 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from vllm_soak.steps.watch import CPU_PER_REQUEST, LATENCY_P50, LATENCY_P99, THROUGHPUT, StepWatch
+from vllm_soak.steps.series import CPU_PER_REQUEST, LATENCY_P50, LATENCY_P99, THROUGHPUT
+from vllm_soak.steps.watch import StepWatch
 
 SECONDS = 900
 STEP_AT = 400

@@ -4,7 +4,8 @@ from __future__ import annotations
 import numpy as np
 
 from vllm_soak.steps.bins import BIN_SECONDS, MOST_BINS, Bins
-from vllm_soak.steps.watch import CPU_PER_REQUEST, LATENCY_P50, LATENCY_P99, THROUGHPUT, StepWatch
+from vllm_soak.steps.series import CPU_PER_REQUEST, LATENCY_P50, LATENCY_P99, THROUGHPUT
+from vllm_soak.steps.watch import StepWatch
 
 
 class Load:

@@ -11,21 +11,28 @@ any series has a best one. A step is told only when
 * it stays: both halves after the split are beyond the middle between the levels, and so are nearly all bins.
 
 All of this in logarithms, so that a rise and a fall by the same factor are equally far.
+
+On a machine that others use as well, most of what a series does by itself is theirs. So a step is also looked for
+among those bins alone in which the server waited about as long for a core as it does now: like with like.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
 
 # Bins before and after a split: two minutes of what was usual, forty seconds of what is new. With twenty, neighbours
 # that took the machine for some seconds now and then were told in a third of the runs (benchmarks/step_rates.py).
-FEWEST_BEFORE = 24
-FEWEST_AFTER = 8
+FEWEST = (24, 8)
+# Among bins that are alike fewer are enough: the neighbours' bursts are not among them.
+FEWEST_ALIKE = (16, 6)
 NOISE_FACTOR = 2.0
+# Waits for a core that differ by no more than this are alike: in seconds a second, and as a share.
+ALIKE_SECONDS, ALIKE_SHARE = 0.08, 0.35
 # Share of the bins after a step that must be beyond the middle between both levels.
 STAYING = 0.9
 
@@ -50,29 +57,52 @@ class Change:
         return self.after / self.before
 
 
-def find_change(values: list[float], effect: float) -> Change | None:
+def find_change(values: Sequence[float], effect: float, fewest: tuple[int, int] = FEWEST) -> Change | None:
     """Return the step in a series of positive values, or None when there is none to be told.
 
     Args:
         values: Bins in order, all above 0.
         effect: Least change as a share of the level before: 0.2 for 20 %.
+        fewest: Bins of what was usual, and of what is new, at least.
     """
-    if len(values) < FEWEST_BEFORE + FEWEST_AFTER:
+    if len(values) < sum(fewest):
         return None
     logs = np.log(np.array(values, dtype=float))
-    for at in candidates(logs):
+    for at in candidates(logs, *fewest):
         if is_step(logs, at, math.log1p(effect)):
             return Change(at, median(values[:at]), median(values[at:]))
     return None
 
 
-def candidates(logs: np.ndarray) -> list[int]:
+def find_among(values: Sequence[float], places: Sequence[int], effect: float) -> Change | None:
+    """Return the step in some of a series' values, with its place in the whole series.
+
+    Args:
+        values: All bins.
+        places: Indices of those that are looked at, in order.
+        effect: As in `find_change`.
+    """
+    found = find_change([values[at] for at in places], effect, FEWEST_ALIKE)
+    return found and replace(found, at=places[found.at])
+
+
+def alike(waits: Sequence[float | None]) -> list[int]:
+    """Return the indices of the bins in which the server waited about as long for a core as in the newest ones."""
+    newest = [one for one in waits[-FEWEST_ALIKE[1] :] if one is not None]
+    if not newest:
+        return []
+    now = median(newest)
+    farthest = ALIKE_SECONDS + ALIKE_SHARE * now
+    return [at for at, wait in enumerate(waits) if wait is not None and abs(wait - now) <= farthest]
+
+
+def candidates(logs: np.ndarray, before: int, after: int) -> list[int]:
     """Return where the series may have stepped, in order: its best split, and its splits under a penalty."""
     import ruptures
 
-    search = ruptures.KernelCPD(kernel="linear", min_size=FEWEST_AFTER).fit(logs.reshape(-1, 1))
+    search = ruptures.KernelCPD(kernel="linear", min_size=after).fit(logs.reshape(-1, 1))
     found = {*search.predict(n_bkps=1), *search.predict(pen=penalty(logs))}
-    return sorted(int(at) for at in found if FEWEST_BEFORE <= at <= len(logs) - FEWEST_AFTER)
+    return sorted(int(at) for at in found if before <= at <= len(logs) - after)
 
 
 def penalty(logs: np.ndarray) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from vllm_soak.observe.keeper import PointKeeper
 from vllm_soak.observe.sampler import INTERVAL, METRICS_SECONDS, SamplerHooks, TreeSampler
 from vllm_soak.steps.capture import BASELINE, Capturer
 from vllm_soak.steps.contents import LONGEST_SECONDS, Sources
+from vllm_soak.steps.feed import Feed
 from vllm_soak.steps.seconds import RecentSeconds, of_load, of_server
 from vllm_soak.steps.surroundings import Surroundings
 from vllm_soak.steps.watch import StepWatch
@@ -68,9 +69,10 @@ class Observation:
         self.sampler = TreeSampler(
             subject.root, hooks, arm=subject.arm, metrics=subject.metrics, metrics_seconds=seconds
         )
-        self.watch = StepWatch(self._stepped, arm=subject.arm)
+        surroundings = Surroundings()
+        self.watch = StepWatch(self._stepped, arm=subject.arm, explain=surroundings.explain)
         self._recent = RecentSeconds()
-        self._surroundings = Surroundings()
+        self._feed = Feed(self.watch, surroundings)
         sources = Sources(lambda: self.sampler.processes, subject.probe, subject.log, self._pages)
         self._capturer = Capturer(run_folder, sources, self._captured, arm=subject.arm)
         self._cores: float | None = None
@@ -141,18 +143,19 @@ class Observation:
 
     def _watch_second(self, values: dict[str, float]) -> None:
         elapsed, requests = self.sampler.elapsed, self._subject.requests()
+        point = Point(self._subject.arm, elapsed, CLIENT, 0, requests, values)
         self._recent.add(elapsed, values)
-        self._keeper.add([Point(self._subject.arm, elapsed, CLIENT, 0, requests, values)])
-        self.watch.add(elapsed, requests, values)
+        self._keeper.add([point])
+        self._feed.take(point)
 
     def _sampled(self, points: list[Point]) -> None:
         """Take the sampler's points, in its thread."""
         self._keeper.add(points)
         for point in points:
+            if point.process in {TREE, HOST}:
+                self._feed.take(point)
             if point.process == TREE:
                 self._cores = point.values.get("cores")
-            elif point.process == HOST:
-                self._surroundings.add(point.elapsed, point.values)
             elif point.process == SERVER:
                 self._counted(point)
 
@@ -163,9 +166,7 @@ class Observation:
             seconds = point.elapsed - before.elapsed
             self._watch_second(of_server(before.values, point.values, seconds, self._cores))
 
-    def _stepped(self, found: LevelStep) -> None:
-        around = self._surroundings.change(found.elapsed)
-        step = replace(found, reason=f"{found.reason} ({around})") if around else found
+    def _stepped(self, step: LevelStep) -> None:
         self._store.add_level_step(step)
         self._subject.note(f"{self._subject.arm}: at {step.elapsed:.0f} s {step.reason}")
         refused = self._capturer.request(step.reason, step.seen)

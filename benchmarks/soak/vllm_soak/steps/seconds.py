@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from vllm_soak.steps.watch import CPU_PER_REQUEST, LATENCY_MEAN, LATENCY_P50, LATENCY_P99, THROUGHPUT
+from vllm_soak.steps.series import CPU_PER_REQUEST, LATENCY_MEAN, LATENCY_P50, LATENCY_P99, THROUGHPUT
 
 # As much of the series as goes into a capture.
 KEPT_SECONDS = 600
