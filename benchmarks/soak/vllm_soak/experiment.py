@@ -99,6 +99,9 @@ class Experiment:
         for arm in group:
             arm.launch()
         together(group, ArmRunner.wait_ready)
+        if self.plan.workload == "growing-chat":
+            self.progress.phase("one conversation, turn by turn")
+            together(group, ArmRunner.converse)
         self.budget = Budget(self.plan, time.monotonic(), seconds)
         first = self.warm_up(group)
         together(group, ArmRunner.settled)
@@ -106,7 +109,12 @@ class Experiment:
         for arm in group:
             if self.plan.ab and arm.name == PATCHED and self.plan.driver != "serve":
                 self.progress.phase("what the patch costs: off and on in turn")
-                arm.compare_cost(COST_PAIRS, split(self.plan.num_prompts, BLOCKS)[0])
+                arm.compare_cost(COST_PAIRS, self.cost_block())
+
+    def cost_block(self) -> int:
+        """Requests of a block that tells what a patch costs: of chats whole ones, since turns differ in length."""
+        part, whole = split(self.plan.num_prompts, BLOCKS)[0], self.plan.turns * self.plan.max_concurrency
+        return min(self.plan.num_prompts, whole) if self.plan.workload == "growing-chat" else part
 
     def warm_up(self, group: list[ArmRunner]) -> int:
         """Run warm-up rounds until every arm is steady; return the next round's index."""

@@ -11,6 +11,7 @@ from vllm_soak.engines.examination import Examination
 from vllm_soak.engines.loaded import limited_by_client, remarks, too_many_failed
 from vllm_soak.engines.patch_cost import switched_blocks
 from vllm_soak.engines.soaked import Soaked
+from vllm_soak.engines.turns import settled_values, turn_by_turn
 from vllm_soak.errors import EngineError
 from vllm_soak.plan import Plan
 from vllm_soak.probe.client import ProbeClient
@@ -130,6 +131,21 @@ class ArmRunner:
         if phase == MEASURED and (slow := limited_by_client(pieces)):
             self._say_once(slow)
         self._guarded(lambda: self.examination.examine(self._probes(), index, phase, self.requests))
+
+    def converse(self) -> None:
+        """Hold one conversation, and record what an engine on mlx has after each of its turns.
+
+        Raises:
+            EngineError: The engine died.
+        """
+        rows = turn_by_turn(self.plan.turns, self._turn, lambda: self._guarded(lambda: settled_values(self._probes())))
+        if rows:
+            self.facts = {**self.facts, "turns": rows}
+            self.store.add_facts(self.name, self.facts)
+
+    def _turn(self) -> None:
+        self.load(1, lambda _done: None)
+        self._pieces.pop()
 
     def compare_cost(self, pairs: int, size: int) -> None:
         """Offer neighbouring blocks with the patches off and on, and record their rates.

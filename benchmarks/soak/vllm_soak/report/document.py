@@ -16,6 +16,7 @@ from vllm_soak.report.observed import process_lines, step_lines
 from vllm_soak.report.outlook import outlook
 from vllm_soak.report.printable import printable
 from vllm_soak.report.table import Table, build_table
+from vllm_soak.report.turns import build_turns
 from vllm_soak.verdict.judge import LEAKS
 from vllm_soak.verdict.outcome import Outcome
 
@@ -64,6 +65,7 @@ class Document:
     sections: list[Section]
     advice: list[Advice]
     warnings: list[str] = field(default_factory=list)
+    turns: Table = field(default_factory=lambda: Table([]))
 
 
 def compose(run: RunData, verdict: RunVerdict, width: int | None = None) -> Document:
@@ -76,6 +78,7 @@ def compose(run: RunData, verdict: RunVerdict, width: int | None = None) -> Docu
         sections=[one for one in sections(run, verdict) if one.lines],
         advice=advise(run, verdict),
         warnings=warnings(run),
+        turns=build_turns(run),
     )
 
 

@@ -32,6 +32,7 @@ def render_markdown(run: RunData, verdict: RunVerdict, pictures: list[Path]) -> 
         *(f"> **Warning:** {escape(one)}" for one in document.warnings),
         *(ladder(one, named=several) for one in document.ladders),
         table(document.table),
+        table(document.turns),
         *(f"![{escape(one.stem.replace('-', ' '))}](plots/{one.name})" for one in pictures),
         *(section(one) for one in document.sections),
         advice(document),
@@ -65,7 +66,7 @@ def table(built: Table) -> str:
     """The arms side by side; an empty string when there is nothing to show."""
     if not built.rows:
         return ""
-    head = row(["measured rounds", *built.columns])
+    head = row([built.head, *built.columns])
     rule = "|---|" + "---:|" * len(built.columns)
     return "\n".join([head, rule, *(row([one.name, *(str(cell) for cell in one.cells)]) for one in built.rows)])
 

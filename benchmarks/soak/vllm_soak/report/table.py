@@ -67,10 +67,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Arms side by side."""
+    """Arms side by side; `head` stands above the names of the rows."""
 
     columns: list[str]
     rows: list[Row] = field(default_factory=list)
+    head: str = "measured rounds"
 
 
 def build_table(run: RunData, verdict: RunVerdict) -> Table:

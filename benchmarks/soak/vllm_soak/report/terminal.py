@@ -99,6 +99,7 @@ class Typesetter:
         for ladder in document.ladders:
             yield from self.ladder(ladder, named=len(document.table.columns) > 1)
         yield from [self.table(document.table)] if document.table.rows else [Text()]
+        yield from [self.table(document.turns)] if document.turns.rows else []
         for section in document.sections:
             yield from self.section(section)
 
@@ -143,7 +144,7 @@ class Typesetter:
     def table(self, table: Table) -> Grid:
         """The arms side by side."""
         grid = Grid(box=box.ASCII2 if self.ascii_only else box.SIMPLE_HEAD, pad_edge=False)
-        grid.add_column("measured rounds", overflow="fold")
+        grid.add_column(table.head, overflow="fold")
         gap = " " if full_width(table) <= self.width else "\n"
         for name in table.columns:
             grid.add_column(self.text(name), justify="right", overflow="fold")
