@@ -131,4 +131,25 @@ HYBRID_DISK_TIER = Patch(
     engine="vllm_mlx",
 )
 
-PATCHES = (NEW_BLOCK_IDS, KV_BLOCK_ZEROER, MTP_STATE, PREFIX_CACHE_BYTES, HYBRID_DISK_TIER, BATCH_LISTS)
+
+SINGLETON_CYCLE = Patch(
+    name="singleton-cycle",
+    summary="The cache of a request that ran alone refers to itself, and stays until garbage is collected",
+    upstream="none; found by this project in rapid-mlx 0.12.18",
+    affected=">=0.12.0,<0.14",
+    targets=_targets("vllm_mlx.singleton_cache_fastpath"),
+    already_fixed=lambda: False,
+    present=_check("vllm_mlx.singleton_cache_fastpath", "makes_cycles"),
+    subject="an engine on mlx",
+    engine="vllm_mlx",
+)
+
+PATCHES = (
+    NEW_BLOCK_IDS,
+    KV_BLOCK_ZEROER,
+    MTP_STATE,
+    PREFIX_CACHE_BYTES,
+    HYBRID_DISK_TIER,
+    BATCH_LISTS,
+    SINGLETON_CYCLE,
+)
