@@ -16,6 +16,7 @@ from vllm_soak.heap.holders import Lengths
 from vllm_soak.heap.inspectors.limits import Limit, named_limit
 from vllm_soak.heap.inspectors.weak import weak_registry
 from vllm_soak.heap.kinds import container_base, kind_of, length, shallow_bytes
+from vllm_soak.heap.living import Living
 from vllm_soak.heap.locate import Locator
 from vllm_soak.heap.native import NativeWalk
 from vllm_soak.heap.own import own_entries
@@ -30,6 +31,7 @@ from vllm_soak.heap.walker import walk_heap
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from vllm_soak.heap.inspectors.bound import Bound
     from vllm_soak.heap.locate import Located
     from vllm_soak.heap.path import Path
     from vllm_soak.heap.snapshot import Grower
@@ -54,6 +56,8 @@ class Series:
         exclusive: Exclusive bytes an entry when last measured.
         samples: What its last entries looked like then.
         limit: A number beside it that read like its limit then.
+        keyed: The limit that the number of its keys sets.
+        fresh_keys: Whether new entries brought their keys along in a census, so that no number of keys limits it.
     """
 
     path: Path
@@ -63,6 +67,8 @@ class Series:
     exclusive: float | None = None
     samples: list[str] = field(default_factory=list)
     limit: Limit | None = None
+    keyed: Bound | None = None
+    fresh_keys: bool = False
 
 
 class Census:
@@ -132,7 +138,7 @@ class Census:
         walk = walked.walk
         self._objects = walk.objects
         naming = _Naming(walk, walked.snapshot, locator, self._series, contents=contents)
-        rows, cut = naming.rows(self._before)
+        rows, cut = naming.rows(self._before, self._populations.before)
         if isinstance(walk, NativeWalk):
             taken = {row["path"] for row in rows}
             grown = self._populations.rows(
@@ -167,7 +173,7 @@ class _Naming:
         self._before: AnySnapshot | None = None
         self.explained: dict[int, int] = {}
 
-    def rows(self, before: AnySnapshot | None) -> tuple[list[dict[str, Any]], str]:
+    def rows(self, before: AnySnapshot | None, tally: Any) -> tuple[list[dict[str, Any]], str]:
         """Rows, the largest growth first, and what was cut."""
         self._before = before
         for series in self._series.values():
@@ -181,9 +187,9 @@ class _Naming:
                 self._guarded(self._meet, grower)
         self._found.sort(key=lambda one: -one[0])
         self._keep_series()
-        kept = enumerate(self._found[:ROWS])
+        kept, living = enumerate(self._found[:ROWS]), Living(self._walk, tally)
         rows = [
-            _row(series, where, growth, measured=rank < MEASURED, contents=self._contents)
+            _row(series, where, growth, living, measured=rank < MEASURED, contents=self._contents)
             for rank, (growth, series, where) in kept
         ]
         return rows, self._cut(left)
@@ -295,11 +301,13 @@ def _unrooted(walk: AnyWalk) -> str:
     return "what no root reaches is not seen in slices" if walk.pace.max_pause_ms > 0 else ""
 
 
-def _row(series: Series, where: Located, growth: int, *, measured: bool, contents: bool) -> dict[str, Any]:
+def _row(
+    series: Series, where: Located, growth: int, living: Living, *, measured: bool, contents: bool
+) -> dict[str, Any]:
     base = container_base(where.item) or list
     if measured and growth > 0:
         _look_into(series, where.item, base, contents=contents)
-    bound = bound_of(where.item, where.owners)
+    bound = bound_of(where.item, where.owners) or _bound_by_keys(series, where.item, base, growth, living)
     if measured:
         series.limit = named_limit(where.item, where.owners, series.length)
     limit = series.limit if bound is None and series.limit and series.length <= series.limit.length else None
@@ -321,6 +329,16 @@ def _row(series: Series, where: Located, growth: int, *, measured: bool, content
         "entry_types": entry_types(where.item, base),
         "samples": series.samples,
     }
+
+
+def _bound_by_keys(series: Series, item: object, base: type, growth: int, living: Living) -> Bound | None:
+    """The number of objects that it is keyed by, where they were there before in each census that it grew in."""
+    if series.fresh_keys or growth <= 0 or not living.can_tell:
+        return series.keyed
+    with contextlib.suppress(RuntimeError):  # it is being changed
+        series.keyed = living.bound(item, base, growth)
+        series.fresh_keys = series.keyed is None
+    return series.keyed
 
 
 def _weak(where: Located) -> str:

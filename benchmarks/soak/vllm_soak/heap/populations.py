@@ -17,7 +17,7 @@ from vllm_soak.heap import native
 from vllm_soak.heap.attributes import type_module, type_name
 from vllm_soak.heap.frames import shown_type
 from vllm_soak.heap.holders import Holders
-from vllm_soak.heap.inspectors.elements import one_an_entry
+from vllm_soak.heap.inspectors.elements import one_an_entry, one_an_owner
 from vllm_soak.heap.inspectors.evicting import memoised_in
 from vllm_soak.heap.own import is_own_code
 from vllm_soak.heap.path import Path, Rung, is_ours, owner_module
@@ -91,15 +91,19 @@ class Tracked:
 
 
 class Populations:
-    """Compares the groups of each walk with those of the one before."""
+    """Compares the groups of each walk with those of the one before.
+
+    Attributes:
+        before: Tally of the walk before, or None.
+    """
 
     def __init__(self) -> None:
-        self._before: Any = None
+        self.before: Any = None
         self._tracked: dict[int, Tracked] = {}
 
     def forget(self) -> None:
         """Start anew."""
-        self._before, self._tracked = None, {}
+        self.before, self._tracked = None, {}
 
     def rows(
         self,
@@ -120,12 +124,12 @@ class Populations:
             contents: Show the contents of samples.
         """
         now = native.NATIVE.Tally(walk.table)
-        grown = {} if self._before is None else {row[0]: Grown(*row) for row in now.grown(self._before)}
+        grown = {} if self.before is None else {row[0]: Grown(*row) for row in now.grown(self.before)}
         search = _Search(walk, locator, lengths, grown, contents=contents)
         for one in search.candidates():
             self._meet(search, one, taken)
         found = list(self._known(now, search))
-        self._before = now
+        self.before = now
         return found
 
     def _meet(self, search: _Search, one: Grown, taken: set[str]) -> None:
@@ -223,8 +227,21 @@ class _Search:
         return [sample(member.item, contents=self._contents) for member in found]
 
     def bound(self, group: int) -> Bound | None:
-        """The greatest number of members, where each entry of a container holds at most one of them."""
-        return one_an_entry(self._few(group))
+        """The greatest number of members, where each entry of a container, or each object, holds at most one."""
+        few = self._few(group)
+        return one_an_entry(few) or one_an_owner(few, self._owners(group))
+
+    def _owners(self, group: int) -> int:
+        """Objects that the members of a group are found through, each its own, and which become no more; else 0."""
+        table, parent = self._walk.table, self._group(group)[1]
+        members = table.members(group, SAMPLES)
+        above = {table.object(at)[2] for at in members}
+        own, grown = self._grown.get(group), self._grown.get(parent)
+        steady = own is None or grown is None or grown.added * IN_STEP < own.added
+        if parent < _OWN_GROUPS or len(above) < len(members) or not steady:
+            return 0
+        same = all(at >= 0 and table.object(at)[4] == parent for at in above)
+        return self._group(parent)[3] if same else 0
 
     def payload(self, group: int, count: int, size: int) -> int:
         """Bytes of a group of buffers: what they hold where all can be looked at, else with what is kept in reserve."""

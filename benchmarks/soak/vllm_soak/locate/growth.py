@@ -146,16 +146,21 @@ class Growth:
     def _record(self, work: int, *, measured: bool) -> None:
         seconds = time.monotonic() - self._since
         sample = take_sample(settled=True)
+        values = self._without_own(sample["values"])
         answer = self._census.take(baseline=not self.arm.rounds)
         self._journal.add(
             answer,
             work=work,
             seconds=seconds,
             measured=measured,
-            values=sample["values"],
+            values=values,
             garbage=sample["garbage"],
         )
         self._since = time.monotonic()
+
+    def _without_own(self, values: dict[str, float]) -> dict[str, float]:
+        """What was measured less what measuring keeps in this process, which grows with every container it names."""
+        return {**values, "in_use": values["in_use"] - self._journal.own_bytes} if "in_use" in values else values
 
     def _measured(self) -> list[int]:
         """Pieces of work of each measured round."""

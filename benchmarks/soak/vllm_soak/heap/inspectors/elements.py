@@ -39,6 +39,20 @@ def one_an_entry(members: list[Located]) -> Bound | None:
     return known or Bound(entries, f"at most one for each of the {entries} entries that hold them")
 
 
+def one_an_owner(members: list[Located], owners: int) -> Bound | None:
+    """The limit of objects that are the same attribute of each of many objects, none of which has two.
+
+    Args:
+        members: A few of the objects, evenly spread.
+        owners: Objects that may have that attribute; 0 where they become more.
+    """
+    hops = [one.path.rungs[-1].hop for one in members]
+    named = {hop.name for hop in hops if hop is not None and hop.kind == "attribute"}
+    if owners == 0 or len(members) < _FEWEST or len(named) != 1 or any(hop is None or hop.is_item for hop in hops):
+        return None
+    return Bound(owners, f"at most one, as `{named.pop()}`, for each of the {owners} objects that may have it")
+
+
 def _only_container(member: Located) -> tuple[object, list[object]] | None:
     """The one container whose entry leads to a member, with what is above it."""
     chain = [*member.owners, member.item]

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from vllm_soak.heap import native
+from vllm_soak.heap.census import Census
+
+pytestmark = pytest.mark.skipif(native.NATIVE is None, reason="the native walk is not built on this machine")
+
+COUNT, EACH, ROUNDS = 300, 20, 3
+
+
+class Request:
+    pass
+
+
+class Service:
+    def __init__(self) -> None:
+        self.known = [Request() for _ in range(COUNT)]
+        self.by_object: dict[Any, int] = {}
+        self.members: set[Any] = set()
+        self.weak: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self.passing = [Request() for _ in range(EACH)]
+
+
+def bounds(fill: Callable[[Service, int], None], path: str) -> list[Any]:
+    """The bound of a container in each census that it grew in."""
+    service, census = Service(), Census()
+    census.take(baseline=True)
+    found = []
+    for turn in range(ROUNDS):
+        for at in range(EACH):
+            fill(service, turn * EACH + at)
+        rows = {row["template"]: row for row in census.take()["populations"]}
+        found.append(rows[path]["bound"])
+    return found
+
+
+def keyed_before(service: Service, at: int) -> None:
+    service.by_object[service.known[at]] = at
+
+
+def member_before(service: Service, at: int) -> None:
+    service.members.add(service.known[at])
+
+
+def weak_before(service: Service, at: int) -> None:
+    service.weak[service.known[at]] = at
+
+
+@pytest.mark.parametrize(
+    ("fill", "path"),
+    [
+        (keyed_before, "service.by_object"),
+        (member_before, "service.members"),
+        (weak_before, "service.weak.data"),
+    ],
+    ids=["dict", "set", "weak keys"],
+)
+def test_objects_that_were_there_before_limit_it(fill: Callable[[Service, int], None], path: str) -> None:
+    assert bounds(fill, path) == [COUNT + EACH] * ROUNDS
+
+
+def test_keys_that_come_with_the_entries_do_not() -> None:
+    assert bounds(lambda service, _: service.by_object.update({Request(): 1}), "service.by_object") == [None] * ROUNDS
+
+    def pinned(service: Service, _: int) -> None:
+        one = Request()
+        service.weak[one] = [one]
+
+    assert bounds(pinned, "service.weak.data") == [None] * ROUNDS
+
+
+def test_one_round_with_new_keys_is_enough() -> None:
+    def fill(service: Service, at: int) -> None:
+        new = at < EACH
+        service.by_object[Request() if new else service.known[at]] = at
+
+    assert bounds(fill, "service.by_object") == [None] * ROUNDS
+
+
+def test_values_made_anew_are_not_counted() -> None:
+    assert (
+        bounds(lambda service, at: service.by_object.update({at + 10_000: 1}), "service.by_object") == [None] * ROUNDS
+    )
+    assert bounds(lambda service, at: service.members.add(f"name {at}"), "service.members") == [None] * ROUNDS
