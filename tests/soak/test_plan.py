@@ -91,6 +91,14 @@ def test_a_server_is_loaded_for_as_long_as_is_asked() -> None:
     assert not Plan(driver="inproc", duration="12h").lasting
 
 
+def test_a_chats_last_turn_must_fit_where_the_engine_has_a_limit() -> None:
+    chat: dict[str, Any] = {"workload": "growing-chat", "turns": 8, "random_input_len": 300}
+    with pytest.raises(UsageError, match=r"2408 tokens .all turns of a chat. exceed the longest sequence of 2048"):
+        check_plan(Plan(driver="serve", **chat))
+    check_plan(Plan(driver="serve", max_model_len=4096, **chat))
+    check_plan(Plan(engine="rapid-mlx==0.12.18", model="tiny:qwen3_5-mtp", **chat))
+
+
 def test_growing_chats_go_to_the_chat_endpoint() -> None:
     plan = Plan(driver="serve", workload="growing-chat", turns=3)
     check_plan(plan)

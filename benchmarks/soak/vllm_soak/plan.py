@@ -48,9 +48,10 @@ class Plan:
         python: Interpreter of an existing engine installation; it is used untouched.
         driver: `inproc` runs LLM() in one process, `core` vLLM's real scheduler without a model, `serve` the OpenAI
             server with all its processes; what stands after `--` is given to the server.
-        model: tiny:llama, tiny:gemma3, tiny:lfm2 (built here), or any model folder or id that the engine takes.
-        workload: What load is offered: unique prompts, prompts that share a prefix, or (driver serve) chats that grow
-            turn by turn.
+        model: tiny:llama, tiny:gemma3, tiny:lfm2 (built here; on mlx tiny:llama, tiny:qwen3_5, tiny:qwen3_5-mtp), or
+            any model folder or id that the engine takes.
+        workload: What load is offered: unique prompts, prompts that share a prefix, or (driver serve, and engines on
+            mlx) chats that grow turn by turn.
         num_prompts: Requests in each round.
         mix: A TOML file that says which kinds of requests are offered in which shares (driver serve); instead of
             --workload and the flags of a request.
@@ -77,7 +78,7 @@ class Plan:
             loaded for that long, in rounds that grow to a 24th of it; other drivers take it at most.
         block_size: KV-cache block size in tokens; raised where the engine demands it.
         num_gpu_blocks_override: KV-cache blocks; tiny models default to 2,000, so that the prefix cache fills early.
-        max_model_len: Longest sequence in tokens; the tiny models default to 2,048.
+        max_model_len: Longest sequence in tokens; the tiny models default to 2,048, and have no limit on mlx.
         watch: Container paths whose length is sampled after every round.
         show_contents: Show numbers and the beginning of texts among samples of what grew; they may be a user's.
         patches: Patches to apply: none (the engine as released), all, or names.
@@ -148,6 +149,12 @@ class Plan:
     def tiny(self) -> bool:
         """Whether the model is one of those built here."""
         return self.model.startswith("tiny:")
+
+    @property
+    def longest_request(self) -> int:
+        """Tokens of the longest request with its output; the last turn of a chat has all turns before it."""
+        turns = self.turns if self.workload == "growing-chat" else 1
+        return self.random_prefix_len + turns * (self.random_input_len + self.random_output_len)
 
     def engine_arguments(self) -> dict[str, Any]:
         """`--engine-args` as a dict.

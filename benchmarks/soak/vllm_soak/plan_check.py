@@ -73,14 +73,16 @@ def check_lengths(plan: Plan) -> None:
     Raises:
         UsageError: Prefix, prompt and output together are longer than `--max-model-len`.
     """
-    longest = plan.max_model_len or (2048 if plan.tiny else math.inf)
-    total = plan.random_prefix_len + plan.random_input_len + plan.random_output_len
+    longest = plan.max_model_len or (2048 if plan.tiny and not on_mlx(plan) else math.inf)
+    total = plan.longest_request
     if plan.random_prefix_len < 0:
         raise UsageError(f"--random-prefix-len {plan.random_prefix_len} is too small", "give 0 or more")
+    chat = plan.workload == "growing-chat"
+    what, fewer = ("all turns of a chat", ", give fewer --turns,") if chat else ("prefix + input + output", "")
     if total > longest:
         raise UsageError(
-            f"prompts of {total} tokens (prefix + input + output) exceed the longest sequence of {longest:.0f}",
-            "shorten --random-input-len or raise --max-model-len",
+            f"prompts of {total} tokens ({what}) exceed the longest sequence of {longest:.0f}",
+            f"shorten --random-input-len{fewer} or raise --max-model-len",
         )
 
 
