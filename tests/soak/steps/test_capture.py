@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 
 import pytest
 
@@ -84,6 +85,40 @@ def test_captures_are_bounded_in_number_and_apart(tmp_path):
     assert ask("step", 310.0) == ""
     assert ask("step", 1000.0) == "2 captures were taken in this run"
     assert [record.folder for record in records] == ["captures/run-baseline", "captures/run-1", "captures/run-2"]
+
+
+def test_what_others_did_is_captured_once_and_costs_the_server_s_own_steps_none(tmp_path):
+    records = []
+    capturer = Capturer(tmp_path, Sources(dict), records.append, most=1)
+
+    def ask(elapsed, of_others):
+        answer = capturer.request("step", elapsed, of_others=of_others)
+        capturer.wait()
+        return answer
+
+    assert ask(10.0, True) == ""
+    assert ask(20.0, True) == "one was taken of what others on the machine did"
+    assert ask(30.0, False) == ""
+    assert [record.folder for record in records] == ["captures/run-others-1", "captures/run-1"]
+
+
+def test_the_server_s_step_is_captured_after_that_of_others_and_not_refused(tmp_path):
+    begun, go_on, records = threading.Event(), threading.Event(), []
+
+    def processes():
+        begun.set()
+        go_on.wait(30)
+        return {}
+
+    capturer = Capturer(tmp_path, Sources(processes), records.append)
+    assert capturer.request("others", 1.0, of_others=True) == ""
+    begun.wait(30)
+    assert capturer.request("others", 2.0, of_others=True) == "a capture is under way"
+    assert capturer.request("step", 3.0) == ""
+    assert capturer.request("step", 400.0) == "a capture is under way"
+    go_on.set()
+    capturer.wait()
+    assert [(record.reason, record.elapsed) for record in records] == [("others", 1.0), ("step", 3.0)]
 
 
 def test_a_folder_that_cannot_be_written_is_a_note(tmp_path):

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from vllm_soak.steps.surroundings import KEPT_SECONDS, Surroundings
+import pytest
+
+from vllm_soak.steps.surroundings import KEPT_SECONDS, UNCHANGED, Surroundings
+from vllm_soak.store.record import LevelStep
 
 
 def machine(name, before, after, unit=1.0, at=100):
@@ -33,3 +36,61 @@ def test_only_the_last_minutes_are_kept():
     for second in range(3000):
         found.add(float(second), {"cpu_pressure_some": 0.1})
     assert len(found._rows) == KEPT_SECONDS + 1
+
+
+def shared(**both):
+    """Three minutes of rates of the machine and the server, with a level before 100 s and another since."""
+    found = Surroundings()
+    for second in range(180):
+        found.add(float(second), {name: pair[second >= 100] for name, pair in both.items()})
+    return found
+
+
+def step(before=0.2, after=0.3):
+    return LevelStep("run", 100.0, 144.0, 9, {"latency_p50": [before, after]}, "latency_p50 rose by 50 %")
+
+
+NEIGHBOUR = {"others_cores": (0.1, 1.2), "main_wait": (0.05, 0.6), "cores": (1.1, 0.9)}
+
+
+@pytest.mark.parametrize(
+    ("machine", "told", "of_others"),
+    [
+        (NEIGHBOUR, step(), True),
+        ({name: pair[::-1] for name, pair in NEIGHBOUR.items()}, step(0.3, 0.2), True),
+        ({name: pair[::-1] for name, pair in NEIGHBOUR.items()}, step(), False),  # they left, and it became slower
+        ({**NEIGHBOUR, "main_wait": (0.05, 0.07)}, step(), False),  # they came, and it did not feel it
+        ({**NEIGHBOUR, "others_cores": (0.1, 0.1)}, step(), False),  # there is nobody else
+        ({**NEIGHBOUR, "others_cores": (0.9, 0.5), "cores": (1.0, 1.5)}, step(), False),  # it waits for itself
+        ({"steal_cores": (0.0, 0.4)}, step(), True),
+        ({}, step(), False),
+    ],
+)
+def test_others_account_for_what_they_took_from_the_server(machine, told, of_others):
+    found = shared(**machine).explain(told, None)
+    assert bool(found.contention) is of_others
+    assert found.reason.startswith("latency_p50 rose by 50 %")
+
+
+def test_a_quota_accounts_for_a_step():
+    assert machine("cgroup_throttled_us", 0.0, 0.3, unit=1e-6).explain(step(), None).contention
+
+
+def test_a_step_that_shows_where_the_server_waited_as_long_is_its_own_and_one_that_does_not_is_not():
+    assert shared(**NEIGHBOUR).explain(step(), True).contention == ""
+    found = shared(**NEIGHBOUR).explain(step(), False)
+    assert found.contention == (
+        "other programs used 0.10 cores before and 1.20 after; "
+        "the server's main threads waited 0.05 s a second for a core before and 0.60 s after; "
+        "the server used 1.10 cores before and 0.90 after"
+    )
+    assert found.reason == f"latency_p50 rose by 50 % ({found.contention})"
+    assert shared(cores=(1.0, 1.0)).explain(step(), False).contention == UNCHANGED
+
+
+def test_how_long_the_server_waited_is_known_as_long_as_it_is_fresh():
+    found = shared(main_wait=(0.1, 0.4))
+    found.add(180.0, {"others_cores": 0.5})
+    assert found.wait(181.0) == 0.4
+    assert found.wait(190.0) is None
+    assert Surroundings().wait(1.0) is None

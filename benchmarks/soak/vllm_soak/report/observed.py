@@ -49,7 +49,9 @@ def step_text(number: int, step: LevelStep) -> str:
     late = duration(step.seen - step.elapsed)
     _, bracket, around = step.reason.partition(" (")
     told = f"; {printable(around.removesuffix(')'), 300)}" if bracket else ""
-    return f"step {number} at {duration(step.elapsed)} ({step.requests:,} requests): {changes}{told}; seen {late} later"
+    name = f"step {number}, not the server's," if step.contention else f"step {number}"
+    when = f"{name} at {duration(step.elapsed)} ({step.requests:,} requests)"
+    return f"{when}: {changes}{told}; seen {late} later"
 
 
 def share(before: float, after: float) -> str:

@@ -168,8 +168,9 @@ class Observation:
 
     def _stepped(self, step: LevelStep) -> None:
         self._store.add_level_step(step)
-        self._subject.note(f"{self._subject.arm}: at {step.elapsed:.0f} s {step.reason}")
-        refused = self._capturer.request(step.reason, step.seen)
+        whose = "the machine was busy with others: " if step.contention else ""
+        self._subject.note(f"{self._subject.arm}: at {step.elapsed:.0f} s {whose}{step.reason}")
+        refused = self._capturer.request(step.reason, step.seen, of_others=bool(step.contention))
         if refused:
             self._subject.note(f"{self._subject.arm}: no capture of that: {refused}")
 
