@@ -97,6 +97,12 @@ def test_a_known_bound_not_passed_is_a_cache_filling() -> None:
     assert rule([5000.0] * 5, start=0, bound=25_000) == ("bounded", "known-bound")
 
 
+def test_what_comes_and_goes_below_its_bound_is_no_suspect() -> None:
+    assert rule([61.0, 273.0, -120.0, 60.0, 12.0], start=65, bound=1000) is None
+    assert rule([6.0, 3.0, 4.0], start=1_975, bound=2_000) is None, "full"
+    assert rule([6.0, 3.0, 4.0], start=975, bound=2_000) == ("bounded", "known-bound")
+
+
 def test_a_known_bound_that_was_passed_does_not_excuse() -> None:
     assert rule([5000.0] * 5, start=0, bound=24_999) == ("leak", "steady-growth")
 

@@ -26,6 +26,8 @@ FEWEST_ROUNDS = 3
 # events (a lazy import, a new batch shape, a log line) adds. It is a count, not a rate: one
 # entry per 1,000 requests passes it after 10,000 requests.
 FEWEST_ENTRIES = 10
+# A container that has met its bound to nine tenths, and gained less than a hundredth of it, is full.
+FULL_SHARE, MOVING_SHARE = 0.9, 0.01
 # A container that is not steady holds the answer up only while it still adds this much: half of
 # one entry per 1,000 requests, the slowest leak that a long run must see.
 ENTRIES_PER_REQUEST_THAT_MATTER = 0.5e-3
@@ -114,12 +116,22 @@ def is_small(growth: Growth) -> bool:
 
 
 def known_bound(growth: Growth) -> Finding | None:
-    """A cache with a limit that it has not passed is filling, not leaking."""
+    """A cache with a limit that it has not passed is filling, not leaking; one that is full only comes and goes."""
     length = growth.series.values[-1]
     if growth.bound is None or length > growth.bound:
         return None
+    if is_full(growth, growth.bound):
+        return NO_SUSPECT
     why = f" ({growth.bound_reason})" if growth.bound_reason else ""
     return Finding(Outcome.BOUNDED, "known-bound", f"holds {length:,.0f} of at most {growth.bound:,} entries{why}")
+
+
+def is_full(growth: Growth, bound: int) -> bool:
+    """Whether entries only come and go below a bound."""
+    series = growth.series
+    if _has_fallen(growth):
+        return risen(series) < FEWEST_ENTRIES or not climbs(series)
+    return series.values[-1] >= FULL_SHARE * bound and series.total < MOVING_SHARE * bound
 
 
 def stopped(growth: Growth) -> Finding | None:
