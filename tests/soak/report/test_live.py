@@ -68,6 +68,15 @@ def test_a_log_gets_one_line_an_arm_and_round(ab_run):
     assert "new_block_ids" not in lines[1]
 
 
+def test_a_latency_that_nobody_knows_is_left_out(view, ab_run):
+    arm = ab_run.arms[0]
+    watched = replace(ab_run, arms=[replace(arm, rounds=[replace(one, latency={}) for one in arm.rounds])])
+    now = standing(watched, judge(watched), arm.name)
+    assert "p50" not in now.line()
+    view.judged(watched, judge(watched), [arm.name])
+    assert "latency" not in shown(view)
+
+
 def test_what_leaks_comes_first_and_what_has_no_path_last(ab_run):
     (leak,) = (one for one in judge(ab_run).arms[0].processes[0].suspects if one.outcome is Outcome.LEAK)
     unrooted = replace(leak, path="<no root: list>", outcome=Outcome.INCONCLUSIVE, growth=[10**6])

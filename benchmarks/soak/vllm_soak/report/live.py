@@ -120,8 +120,9 @@ def of_round(now: Standing) -> dict[str, Text]:
     rows = {
         "rounds": Text(f"{measured} measured, {warm} warm-up; {count(now.requests)} requests"),
         "rate": Text(f"{count(now.rate)} requests/s"),
-        "latency": Text(f"p50 {milliseconds(now.latency[0])}, p99 {milliseconds(now.latency[1])}"),
     }
+    if now.latency_text:
+        rows["latency"] = Text(now.latency_text)
     for name, (bytes_now, grown) in now.memory.items():
         rows[f"in use, {name}"] = Text(f"{size(bytes_now)} ({size(grown, signed=True)})")
     if now.suspects:

@@ -44,11 +44,16 @@ class Standing:
     suspects: list[str] = field(default_factory=list)
     outcome: str = ""
 
+    @property
+    def latency_text(self) -> str:
+        """Median and 99th percentile; an empty string where somebody else drives the server, so that neither is known."""
+        if self.latency == (None, None):
+            return ""
+        return f"p50 {milliseconds(self.latency[0])}, p99 {milliseconds(self.latency[1])}"
+
     def line(self) -> str:
         """All of it in one plain line."""
-        pace = (
-            f"{count(self.rate)} requests/s, p50 {milliseconds(self.latency[0])}, p99 {milliseconds(self.latency[1])}"
-        )
+        pace = ", ".join(part for part in (f"{count(self.rate)} requests/s", self.latency_text) if part)
         memory = ", ".join(
             f"{name} {size(now)} ({size(grown, signed=True)})" for name, (now, grown) in self.memory.items()
         )
