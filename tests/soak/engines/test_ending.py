@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from vllm_soak.engines.ending import explain_exit, explain_stall, oom_kills
+from vllm_soak.engines.ending import LOAD, explain_exit, explain_stall, oom_kills
 
 
 def test_a_signal_is_named() -> None:
@@ -12,6 +12,12 @@ def test_a_kill_for_memory_says_so() -> None:
     cause, remedy = explain_exit(-9, [], oom_killed=True)
     assert "out-of-memory" in cause
     assert "--num-gpu-blocks-override" in remedy
+
+
+def test_the_load_process_is_not_the_engine() -> None:
+    cause, remedy = explain_exit(-9, [], oom_killed=False, who=LOAD)
+    assert cause == "the load process was ended by SIGKILL"
+    assert "the engine, which did not fail" in remedy
 
 
 def test_the_log_explains_an_exit_code() -> None:

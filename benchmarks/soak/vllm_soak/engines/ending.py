@@ -11,6 +11,8 @@ from vllm_soak.engines.failure import recognise
 from vllm_soak.errors import EngineError
 
 TAIL_LINES = 15
+# What the process that offers the load is called in messages.
+LOAD = "the load process"
 SEE_LOG = "see the log in the run folder"
 
 SIGNAL_REMEDIES: dict[int, str] = {
@@ -85,6 +87,8 @@ def explain_exit(code: int, log_tail: Sequence[str], *, oom_killed: bool, who: s
     how = f"{who} was ended by {signal_name(-code)}" if code < 0 else f"{who} ended with exit code {code}"
     if code == -signal.SIGKILL and oom_killed:
         return f"{how}, and the kernel reports an out-of-memory kill", "lower --num-gpu-blocks-override, or free memory"
+    if who == LOAD:
+        return how, "it runs beside the engine, which did not fail; find out what ended it, and run again"
     known = recognise("\n".join(log_tail)) if code > 0 else None
     if known:
         return f"{how}: {known[0]}", known[1]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vllm_soak.engines.ending import LOAD
 from vllm_soak.engines.models.build import resolve
 from vllm_soak.engines.serve.arguments import MODULE, address, fit_block_size, server_arguments, tiny_defaults
 from vllm_soak.engines.serve.health import Health
@@ -99,7 +100,7 @@ def serve_target(
         probe_folder=sockets,
         environment=os.environ,
         module=LOAD_MODULE,
-        who="the load process",
+        who=LOAD,
     )
     facts = {
         "name": engine.release.name,

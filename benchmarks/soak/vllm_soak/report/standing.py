@@ -46,7 +46,7 @@ class Standing:
 
     @property
     def latency_text(self) -> str:
-        """Median and 99th percentile; an empty string where somebody else drives the server, so that neither is known."""
+        """Median and 99th percentile; an empty string where somebody else drives the server and neither is known."""
         if self.latency == (None, None):
             return ""
         return f"p50 {milliseconds(self.latency[0])}, p99 {milliseconds(self.latency[1])}"
