@@ -3,7 +3,8 @@
 
 Series of seconds are made up with the noises that small machines have, given to the same watch that a run uses, and
 counted: steady runs of a quarter of an hour that were told a step, steps of a given size that were found within a
-minute, and the time that it took. `--recorded FILE` adds a real series: the `seconds.csv` of a capture, or lines
+minute, and the time that it took. In the last rows the watch is also told how long the server waited for a core, as
+the sampler reads it. `--recorded FILE` adds a real series: the `seconds.csv` of a capture, or lines
 `seconds,latency` of one's own; blocks of it are put together anew for each run.
 
     python benchmarks/step_rates.py [--runs 200] [--recorded FILE]
@@ -14,13 +15,14 @@ from __future__ import annotations
 import argparse
 import csv
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from vllm_soak.steps.series import CPU_PER_REQUEST, LATENCY_P50, LATENCY_P99, THROUGHPUT
+from vllm_soak.steps.surroundings import Surroundings
 from vllm_soak.steps.watch import StepWatch
+from vllm_soak.store.record import LevelStep
 
 SECONDS = 900
 STEP_AT = 400
@@ -74,6 +76,19 @@ def neighbours(rng: np.random.Generator) -> np.ndarray:
     return series
 
 
+def busy_neighbours(rng: np.random.Generator) -> np.ndarray:
+    """White noise, and now and then half a minute in which others take half of the machine: latency doubles."""
+    series = rng.normal(0, 0.05, SECONDS)
+    for at in np.flatnonzero(rng.random(SECONDS) < 1 / 90):
+        series[at : at + rng.integers(20, 41)] = rng.normal(np.log(2), 0.1)
+    return series
+
+
+def waits(logs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Seconds a second that the server waited for a core, where others on the machine make it slow: noisy."""
+    return np.maximum(0.0, 0.08 + 0.6 * np.maximum(logs, 0) + rng.normal(0, 0.03, len(logs)))
+
+
 def drifting(rng: np.random.Generator) -> np.ndarray:
     """A fifth slower over a quarter of an hour, without a step."""
     return rng.normal(0, 0.05, SECONDS) + np.linspace(0, np.log(1.2), SECONDS)
@@ -102,48 +117,49 @@ NOISES: dict[str, Noise] = {
     "stalls": stalls,
     "every 20 s": periodic,
     "neighbours": neighbours,
+    "busy neighbours": busy_neighbours,
     "drift": drifting,
 }
 
 
-@dataclass(frozen=True)
-class Told:
-    """When a step was told, and where it was placed, in seconds."""
+def watch(logs: np.ndarray, rng: np.random.Generator, waited: np.ndarray | None = None) -> list[LevelStep]:
+    """Give a series of log latencies to a watch, as a closed loop would show them, and return what it told.
 
-    seen: float
-    place: float
-
-
-def watch(logs: np.ndarray, rng: np.random.Generator) -> list[Told]:
-    """Give a series of log latencies to a watch, as a closed loop would show them, and return what it told."""
-    told: list[Told] = []
-    one = StepWatch(lambda step: told.append(Told(step.seen, step.elapsed)))
+    What it told of others on the machine is left out.
+    """
+    told: list[LevelStep] = []
+    around = Surroundings()
+    one = StepWatch(told.append, explain=around.explain)
     latency = LATENCY * np.exp(logs)
     tail = latency * np.exp(np.abs(rng.normal(0.35, 0.2, len(logs))))
     for second, (middle, high) in enumerate(zip(latency, tail, strict=True)):
         rate = CLIENTS / middle
         cores = 1.3 * np.exp(rng.normal(0, 0.03)) / rate
         values = {LATENCY_P50: middle, LATENCY_P99: high, THROUGHPUT: rate, CPU_PER_REQUEST: cores}
-        one.add(float(second), second, values)
-    return told
+        if waited is not None:
+            around.add(float(second), {"main_wait": waited[second], "others_cores": 2 * waited[second]})
+        one.add(float(second), second, values, around.wait(float(second)))
+    return [step for step in told if not step.contention]
 
 
-def rates(noise: Noise, runs: int) -> tuple[int, dict[float, list[float | None]]]:
+def rates(noise: Noise, runs: int, *, known: bool = False) -> tuple[int, dict[float, list[float | None]]]:
     """Return how many steady runs were told a step, and by rise the seconds until it was told (None: not in time)."""
     false = 0
     delays: dict[float, list[float | None]] = {rise: [] for rise in RISES}
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         steady = noise(rng)
-        false += bool(watch(steady, rng))
+        waited = waits(steady, rng) if known else None
+        false += bool(watch(steady, rng, waited))
         for rise, found in delays.items():
-            found.append(delay(steady + np.log1p(rise) * (np.arange(SECONDS) >= STEP_AT), rng))
+            found.append(delay(steady + np.log1p(rise) * (np.arange(SECONDS) >= STEP_AT), rng, waited))
     return false, delays
 
 
-def delay(logs: np.ndarray, rng: np.random.Generator) -> float | None:
+def delay(logs: np.ndarray, rng: np.random.Generator, waited: np.ndarray | None) -> float | None:
     """Return the seconds from the step until it was told, None when that was not within a minute."""
-    after = [one.seen - STEP_AT for one in watch(logs[: STEP_AT + int(WITHIN) + 1], rng) if one.seen >= STEP_AT]
+    told = watch(logs[: STEP_AT + int(WITHIN) + 1], rng, waited)
+    after = [one.seen - STEP_AT for one in told if one.seen >= STEP_AT]
     return after[0] if after else None
 
 
@@ -168,6 +184,9 @@ def main() -> None:
     print("|---|---:|" + "---:|" * len(RISES))
     for name, noise in noises.items():
         print(row(name, *rates(noise, options.runs), options.runs), flush=True)
+    for noise in (neighbours, busy_neighbours):
+        name = f"{noise.__name__.replace('_', ' ')}, waiting known"
+        print(row(name, *rates(noise, options.runs, known=True), options.runs), flush=True)
 
 
 if __name__ == "__main__":
