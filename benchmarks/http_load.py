@@ -28,7 +28,7 @@ import tomllib
 from vllm_soak.engines.channel import Channel
 from vllm_soak.sampling.histogram import quantile
 from vllm_soak.sampling.memory import read_fields
-from vllm_soak.store.record import Point
+from vllm_soak.store.outside import Point
 from vllm_soak.store.writer import RunStore
 
 HERE = Path(__file__).resolve().parent

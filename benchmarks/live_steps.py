@@ -29,8 +29,9 @@ from slowed_server import Slowed, hold_back, real_server, start_toy
 
 from vllm_soak.engines.target import TargetProcess
 from vllm_soak.steps.observation import Observation, Subject
+from vllm_soak.store.outside import CLIENT
 from vllm_soak.store.reader import read_run
-from vllm_soak.store.record import CLIENT, Arm
+from vllm_soak.store.record import Arm
 from vllm_soak.store.writer import RunStore
 
 WITHIN = 60.0

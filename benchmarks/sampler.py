@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from vllm_soak.observe.sampler import SamplerHooks, TreeSampler
-from vllm_soak.store.record import Point
+from vllm_soak.store.outside import Point
 
 # argv: megabytes, threads, files, then the titles of children.
 PROCESS = """

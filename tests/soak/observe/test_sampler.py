@@ -10,7 +10,7 @@ from vllm_soak.errors import StoreError
 from vllm_soak.observe.gpu import Gpus
 from vllm_soak.observe.keeper import PointKeeper
 from vllm_soak.observe.sampler import SamplerHooks, TreeSampler, together
-from vllm_soak.store.record import HOST, SERVER, TREE, Point
+from vllm_soak.store.outside import HOST, SERVER, TREE, Point
 
 
 class Metrics(BaseHTTPRequestHandler):

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from vllm_soak.report.outlook import outlook, sentence, span, unit_of, when
-from vllm_soak.store.record import HOST, Point
+from vllm_soak.store.outside import HOST, Point
 from vllm_soak.verdict.forecast import CONTROL_GROUP, MACHINE, Forecast, Room
 
 GIB = 1024.0**3

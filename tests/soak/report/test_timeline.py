@@ -16,7 +16,8 @@ from vllm_soak.report.plots import as_png, as_svg
 from vllm_soak.report.terminal import print_report
 from vllm_soak.report.timeline import MOST_POINTS, Line, draw, line_of, plan_timelines, unbroken
 from vllm_soak.report.write import write_reports
-from vllm_soak.store.record import CLIENT, HOST, SERVER, TREE, Arm, Capture, LevelStep, Point, ProcessEvent, RunData
+from vllm_soak.store.outside import CLIENT, HOST, SERVER, TREE, Capture, LevelStep, Point, ProcessEvent
+from vllm_soak.store.record import Arm, RunData
 
 STEP_AT, LENGTH = 900, 1500
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from vllm_soak.steps.feed import replay
-from vllm_soak.store.record import CLIENT, HOST, SERVER, TREE, Point
+from vllm_soak.store.outside import CLIENT, HOST, SERVER, TREE, Point
 
 
 def points(seconds, latency, *, wait=lambda _second: 0.05, others=lambda _second: 0.1, seed=1):

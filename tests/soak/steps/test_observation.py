@@ -9,8 +9,8 @@ import pytest
 
 from vllm_soak.errors import StoreError
 from vllm_soak.steps.observation import Observation, Subject
+from vllm_soak.store.outside import CLIENT, HOST, TREE
 from vllm_soak.store.reader import read_run
-from vllm_soak.store.record import CLIENT, HOST, TREE
 from vllm_soak.store.writer import RunStore
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from vllm_soak.steps.surroundings import KEPT_SECONDS, UNCHANGED, Surroundings
-from vllm_soak.store.record import LevelStep
+from vllm_soak.store.outside import LevelStep
 
 
 def machine(name, before, after, unit=1.0, at=100):

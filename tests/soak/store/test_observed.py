@@ -5,8 +5,8 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from vllm_soak.store.outside import TREE, Capture, LevelStep, Point, ProcessEvent
 from vllm_soak.store.reader import read_run
-from vllm_soak.store.record import TREE, Capture, LevelStep, Point, ProcessEvent
 
 if TYPE_CHECKING:
     from vllm_soak.store.writer import RunStore

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vllm_soak.report.measure import throughput
-from vllm_soak.store.record import HOST, MEASURED, WARM_UP, Arm, Point, Round
+from vllm_soak.store.outside import HOST, Point
+from vllm_soak.store.record import MEASURED, WARM_UP, Arm, Round
 from vllm_soak.verdict.forecast import CONTROL_GROUP, MACHINE, Room, forecast, hours_until, room_left
 from vllm_soak.verdict.outcome import ArmVerdict, Outcome, ProcessVerdict, Slope, Suspect
 

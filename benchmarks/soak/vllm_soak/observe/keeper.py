@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from vllm_soak.store.record import Point
+from vllm_soak.store.outside import Point
 
 # Seconds for which every point is kept.
 WHOLE_SECONDS = 7200.0

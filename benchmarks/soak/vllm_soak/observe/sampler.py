@@ -17,7 +17,7 @@ from vllm_soak.observe.neighbours import Neighbours
 from vllm_soak.observe.proc_stat import Stat
 from vllm_soak.observe.server_metrics import ServerMetrics
 from vllm_soak.observe.tree import ProcessTree
-from vllm_soak.store.record import HOST, SERVER, TREE, Point, ProcessEvent
+from vllm_soak.store.outside import HOST, SERVER, TREE, Point, ProcessEvent
 
 INTERVAL = 1.0
 # The server is asked for its metrics more rarely: answering takes its event loop some milliseconds.

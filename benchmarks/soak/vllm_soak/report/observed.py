@@ -9,7 +9,8 @@ from vllm_soak.report.number import duration
 from vllm_soak.report.printable import printable
 
 if TYPE_CHECKING:
-    from vllm_soak.store.record import Arm, Capture, LevelStep, ProcessEvent, RunData
+    from vllm_soak.store.outside import Capture, LevelStep, ProcessEvent
+    from vllm_soak.store.record import Arm, RunData
 
 NAMES = {
     "latency_p50": "median latency",

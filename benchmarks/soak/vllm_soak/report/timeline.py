@@ -20,7 +20,7 @@ from vllm_soak.report.number import STEP, UNITS, duration, size, unit_of
 from vllm_soak.report.plots import COLOURS, GRID, INCHES, INK, LABEL_GAP, LOWEST_LABEL, SOFT, STYLE
 from vllm_soak.report.printable import printable
 from vllm_soak.steps.series import CPU_PER_REQUEST, LATENCY_MEAN, LATENCY_P50, LATENCY_P99
-from vllm_soak.store.record import CLIENT, HOST, SERVER, TREE
+from vllm_soak.store.outside import CLIENT, HOST, SERVER, TREE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vllm_soak.steps.contents import LONGEST_SECONDS, Sources, fill
 from vllm_soak.steps.shelf import Shelf
-from vllm_soak.store.record import Capture
+from vllm_soak.store.outside import Capture
 
 FOLDER = "captures"
 BASELINE = "baseline"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from vllm_soak.steps.surroundings import Surroundings
 from vllm_soak.steps.watch import StepWatch
-from vllm_soak.store.record import CLIENT, HOST, TREE, LevelStep, Point
+from vllm_soak.store.outside import CLIENT, HOST, TREE, LevelStep, Point
 
 # Seconds without a second of load that are taken for a pause when stored points are read again.
 PAUSE_SECONDS = 3.0

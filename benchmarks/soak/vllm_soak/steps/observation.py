@@ -19,7 +19,7 @@ from vllm_soak.steps.feed import Feed
 from vllm_soak.steps.seconds import RecentSeconds, of_load, of_server
 from vllm_soak.steps.surroundings import Surroundings
 from vllm_soak.steps.watch import StepWatch
-from vllm_soak.store.record import CLIENT, HOST, SERVER, TREE, Capture, LevelStep, Point
+from vllm_soak.store.outside import CLIENT, HOST, SERVER, TREE, Capture, LevelStep, Point
 from vllm_soak.store.writer import RunStore
 
 # Seconds that the end of a run waits for a capture under way: one of a real server took 23 s on a busy machine.

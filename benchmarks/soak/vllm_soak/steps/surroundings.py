@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from vllm_soak.steps.series import slower
-from vllm_soak.store.record import LevelStep
+from vllm_soak.store.outside import LevelStep
 
 KEPT_SECONDS = 600.0
 # Of the time before a step, what is compared with the time after it.

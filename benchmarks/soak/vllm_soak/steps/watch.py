@@ -9,7 +9,7 @@ from vllm_soak.steps.bins import BIN_SECONDS
 from vllm_soak.steps.change import Change
 from vllm_soak.steps.series import EFFECTS
 from vllm_soak.steps.track import Track
-from vllm_soak.store.record import LevelStep
+from vllm_soak.store.outside import LevelStep
 
 # Seconds left out after a pause: a queue that fills is no step.
 SETTLING = 5

@@ -14,20 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from vllm_soak.errors import StoreError, UsageError
 from vllm_soak.store import schema
 from vllm_soak.store.lock import is_locked
-from vllm_soak.store.record import (
-    Arm,
-    Capture,
-    Census,
-    Event,
-    LevelStep,
-    PatchRow,
-    Point,
-    Population,
-    ProcessEvent,
-    Round,
-    RunData,
-    Sample,
-)
+from vllm_soak.store.outside import Capture, LevelStep, Point, ProcessEvent
+from vllm_soak.store.record import Arm, Census, Event, PatchRow, Population, Round, RunData, Sample
 from vllm_soak.store.row import mapping, restore
 
 if TYPE_CHECKING:

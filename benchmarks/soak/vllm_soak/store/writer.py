@@ -24,17 +24,8 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from typing_extensions import Self
 
-    from vllm_soak.store.record import (
-        Capture,
-        Census,
-        LevelStep,
-        PatchRow,
-        Point,
-        Population,
-        ProcessEvent,
-        Round,
-        Sample,
-    )
+    from vllm_soak.store.outside import Capture, LevelStep, Point, ProcessEvent
+    from vllm_soak.store.record import Census, PatchRow, Population, Round, Sample
 
 STATUSES = ("running", "finished", "interrupted", "failed")
 

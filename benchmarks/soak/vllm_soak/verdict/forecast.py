@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vllm_soak.store.record import HOST
+from vllm_soak.store.outside import HOST
 from vllm_soak.verdict.outcome import Outcome
 from vllm_soak.verdict.series import measured_rounds
 

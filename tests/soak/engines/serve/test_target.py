@@ -20,8 +20,8 @@ from vllm_soak.errors import EngineError
 from vllm_soak.experiment import Experiment
 from vllm_soak.plan import Plan
 from vllm_soak.report.live import LiveView
+from vllm_soak.store.outside import CLIENT, TREE
 from vllm_soak.store.reader import read_run
-from vllm_soak.store.record import CLIENT, TREE
 from vllm_soak.store.writer import RunStore
 from vllm_soak.verdict.judge import judge
 from vllm_soak.verdict.outcome import Outcome
