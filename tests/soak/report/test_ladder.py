@@ -109,3 +109,9 @@ def test_new_entries_that_look_alike_are_shown_once(process, suspect):
     lines = str(draw_ladder("run", process, alike)).splitlines()
     assert lines[-2:] == ["  new entries: str[36]: Request(id=str[36])", "               None: int"]
     assert "new entries" not in str(draw_ladder("run", process, suspect))
+
+
+def test_a_known_defect_without_a_patch_says_what_helps(leak_verdict):
+    process = leak_verdict.arms[0].processes[0]
+    suspect = replace(process.suspects[0], patch_status="none", workaround="start with another flag")
+    assert "patch: none; start with another flag" in str(draw_ladder("run", process, suspect))

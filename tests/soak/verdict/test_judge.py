@@ -142,3 +142,12 @@ def test_servers_that_ran_one_after_the_other_are_not_compared_in_speed() -> Non
     assert judge(RunData({"driver": "inproc"}, "finished", "", arms)).throughput is not None
     assert judge(RunData({"driver": "serve", "ab_order": "auto"}, "finished", "", arms)).throughput is None
     assert judge(RunData({"driver": "serve", "ab_order": "interleaved"}, "finished", "", arms)).throughput is not None
+
+
+def test_a_known_defect_without_a_patch_is_one_that_no_patch_treats() -> None:
+    path = "engine.scheduler.kv_metrics_collector._eviction_events"
+    unpatched = made.arm([5e8] * 7, [made.Container([100 * n for n in range(1, 8)], path)], name="unpatched")
+    patched = made.arm([5e8] * 7, name="patched")
+    found = judge(made.run(unpatched, patched))
+    assert found.exit_code is ExitCode.LEAK
+    assert "no patch treats" in found.reason

@@ -100,7 +100,7 @@ def after_proof() -> list[Advice]:
 def after_leak(run: RunData, verdict: RunVerdict) -> list[Advice]:
     """A leak is named: prove the patch where there is one, else watch the container."""
     found = culprits(verdict)
-    treatable = [one for one in found if one.known_defect and one.patch_status not in TREATED]
+    treatable = [one for one in found if one.known_defect and not one.workaround and one.patch_status not in TREATED]
     if treatable and run.plan.get("driver") == ATTACH:
         return [Advice("start the server with the patch (without VLLM_SOAK_PATCHES=none), then", command(run.plan))]
     if treatable and not run.plan.get("ab"):

@@ -165,6 +165,8 @@ def defect(suspect: Suspect) -> list[str]:
     """The known defect and what became of its patch."""
     source = ", ".join(printable(one) for one in (suspect.upstream, suspect.affected) if one)
     named = f"known defect: {printable(suspect.known_defect)}" + (f" ({source})" if source else "")
+    if suspect.workaround:
+        return [named, f"patch: none; {printable(suspect.workaround)}"]
     return [named, f"patch: {patch_text(suspect.patch_status)}"]
 
 

@@ -75,7 +75,7 @@ def judge_bytes(series: Series, name: str = "bytes in use") -> Finding | None:
 
 
 def grows_beyond_noise(series: Series, found: Slope) -> bool:
-    """Whether every round grew by a page or more, in all by more than heap extensions, with a slope clear of the floor."""
+    """Whether every round grew by a page or more, in all by more than heap extensions, and clear of the floor."""
     every = all(step >= PAGE for step in series.growth)
     return every and series.total >= FLOOR_TOTAL and found.low > FLOOR_PER_THOUSAND
 

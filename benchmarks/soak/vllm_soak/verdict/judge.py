@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from vllm_soak.errors import ExitCode
 from vllm_soak.verdict.compare import throughput_ratio
+from vllm_soak.verdict.defects import NO_PATCH
 from vllm_soak.verdict.growth import FEWEST_ROUNDS
 from vllm_soak.verdict.outcome import ArmVerdict, Outcome, ProcessVerdict, Ratio, RunVerdict, Suspect
 from vllm_soak.verdict.process import judge_process
@@ -104,7 +105,7 @@ def _is_leak(process: ProcessVerdict) -> bool:
 
 
 def _is_unknown(suspect: Suspect) -> bool:
-    return suspect.outcome is Outcome.LEAK and not suspect.known_defect
+    return suspect.outcome is Outcome.LEAK and (not suspect.known_defect or suspect.patch_status == NO_PATCH)
 
 
 def _clean_pair(unpatched: ArmVerdict) -> str:

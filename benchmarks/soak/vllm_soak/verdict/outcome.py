@@ -57,8 +57,10 @@ class Suspect:
         per_request: Entries a request over all measured rounds.
         bytes_per_entry: Container slot plus exclusive bytes of an entry.
         bytes_at_least: Whether exclusive bytes were not measured, so that bytes are a lower bound.
-        known_defect: Name of the patch that treats this path, or an empty string.
-        patch_status: Status of that patch in this process, or an empty string.
+        known_defect: Name of the known defect that this path shows, or an empty string.
+        patch_status: Status of the patch that treats it in this process, `none` where there is no such patch, or an
+            empty string where none was reported.
+        workaround: What helps where there is no patch, or an empty string.
         rule: The rule that decided.
         reason: What the rule saw, in one sentence.
         weak: Why the container keeps nothing alive, or an empty string.
@@ -86,6 +88,7 @@ class Suspect:
     upstream: str = ""
     affected: str = ""
     patch_status: str = ""
+    workaround: str = ""
     bytes_at_least: bool = False
     weak: str = ""
     samples: list[str] = field(default_factory=list)

@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from vllm_soak.store.record import MEASURED
+from vllm_soak.verdict.defects import known_ring
 from vllm_soak.verdict.finding import Finding
 from vllm_soak.verdict.outcome import Cycle, Outcome, Reconciliation
 from vllm_soak.verdict.series import samples_by_round
@@ -88,12 +89,18 @@ def gc_deferred(samples: list[Sample], series: Series) -> Finding | None:
     if freed is None:
         return None
     each = freed / max(series.work, 1)
-    first = next((f": {one.ring} ({one.per_request:,.3g} a request)" for one in cycles(samples, series)), "")
+    first = next((_told(one) for one in cycles(samples, series)), "")
     return Finding(
         Outcome.GC_DEFERRED,
         "collection-frees",
         f"each round left garbage that only a collection frees, {each:,.0f} bytes a request{first}",
     )
+
+
+def _told(cycle: Cycle) -> str:
+    defect = known_ring(cycle.ring)
+    known = f"; known defect: {defect.name} (seen on {defect.affected}), {defect.workaround}" if defect else ""
+    return f": {cycle.ring} ({cycle.per_request:,.3g} a request){known}"
 
 
 def fragmentation(samples: list[Sample], series: Series) -> Finding | None:

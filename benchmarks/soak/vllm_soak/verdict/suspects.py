@@ -42,7 +42,6 @@ def suspect(arm: Arm, track: Track, finding: Finding) -> Suspect:
     last, series = track.rows[-1], track.series
     defect = known_defect(last.template)
     each, rate = bytes_per_entry(last), series.total / max(series.work, 1)
-    name = defect.patch if defect else ""
     return Suspect(
         process=last.process,
         path=last.path,
@@ -61,10 +60,11 @@ def suspect(arm: Arm, track: Track, finding: Finding) -> Suspect:
         rule=finding.rule,
         reason=f"{finding.reason}; {last.weak}" if last.weak else finding.reason,
         bound=last.bound,
-        known_defect=name,
+        known_defect=defect.name if defect else "",
         upstream=defect.upstream if defect else "",
         affected=defect.affected if defect else "",
-        patch_status=patch_status(arm.patches, last.process, name),
+        patch_status=patch_status(arm.patches, last.process, defect),
+        workaround=defect.workaround if defect else "",
         bytes_at_least=last.exclusive_per_entry is None,
         weak=last.weak,
         samples=last.samples,
