@@ -64,6 +64,7 @@ def one_run(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         load.stop()
         observation.stop()
         server.close()
+        store.set_status("finished")
         store.close()
     result = told(folder, at)
     (folder / RESULT).write_text(json.dumps(result, indent=1))

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
+from statistics import median
 
 from vllm_soak.steps.bins import BIN_SECONDS, Bins
 from vllm_soak.steps.change import FEWEST_ALIKE, Change, alike, find_among, find_change
@@ -11,6 +13,8 @@ from vllm_soak.steps.change import FEWEST_ALIKE, Change, alike, find_among, find
 # A step must be found in this many bins in a row, at the same place give or take so many seconds.
 CONFIRMATIONS = 2
 SAME_PLACE = 2.5 * BIN_SECONDS
+# Share of a step, in logarithms, that must show among bins that are alike: else it came with the waiting.
+SHOWING = 0.6
 
 
 @dataclass(slots=True)
@@ -75,6 +79,12 @@ class Track:
         if found is None:
             return None, None
         at = found.at + skipped
-        before = sum(place < at for place in places)
-        enough = before >= FEWEST_ALIKE[0] and len(places) - before >= FEWEST_ALIKE[1]
-        return Change(at, found.before, found.after), False if enough else None
+        sides = ([values[one] for one in places if (one >= at) is late] for late in (False, True))
+        return replace(found, at=at), self._shows(found, *sides)
+
+    @staticmethod
+    def _shows(found: Change, before: list[float], after: list[float]) -> bool | None:
+        """Whether most of a step shows among the bins that are alike before and after it."""
+        if len(before) < FEWEST_ALIKE[0] or len(after) < FEWEST_ALIKE[1]:
+            return None
+        return math.log(median(after) / median(before)) / math.log(found.ratio) >= SHOWING
