@@ -151,10 +151,12 @@ class Watcher:
         if socket is None:
             return
         probe = ProbeClient(socket)
+        before = self._counted()
         answer = probe.census(baseline=pid not in self._walked, max_pause_ms=self.windows.max_pause_ms)
         self._walked.add(pid)
-        # Lengths are read at the end of a walk, and the load goes on meanwhile.
-        where: dict[str, Any] = {"arm": ARM, "process": process, "round": index, "requests": self._counted()}
+        # Lengths are read somewhere within a walk, and the load goes on meanwhile: half-way is the least wrong.
+        requests = (before + self._counted()) // 2
+        where: dict[str, Any] = {"arm": ARM, "process": process, "round": index, "requests": requests}
         self.store.add_census(census_row(answer, where), population_rows(answer, where))
 
     def _report_probes(self) -> None:

@@ -46,6 +46,12 @@ def test_lengths_come_from_censuses_and_from_watched_paths(leak_run, leak_verdic
     assert lengths_over_measured(replace(arm, samples=[], populations=[]), suspect) is None
 
 
+def test_a_census_that_ends_after_its_round_still_belongs_to_it(leak_run, leak_verdict):
+    arm, suspect = leak_run.arms[0], culprits(leak_verdict)[0]
+    late = [replace(one, requests=one.requests + 350) for one in arm.populations]
+    assert lengths_over_measured(replace(arm, samples=[], populations=late), suspect) == (25_200, 67_200)
+
+
 def test_only_a_complete_walk_proves_that_nothing_grew(leak_run):
     arm = leak_run.arms[0]
     assert was_walked(arm, "EngineCore")

@@ -113,11 +113,7 @@ def length_curve(arm: Arm, suspect: Suspect) -> Curve:
         for one in arm.populations
         if one.process == suspect.process and one.fingerprint == suspect.fingerprint and one.path == suspect.path
     }
-    watched = {
-        one.requests: float(one.lengths[suspect.path])
-        for one in arm.samples
-        if one.process == suspect.process and suspect.path in one.lengths
-    }
+    watched = {one.requests: float(one.lengths[suspect.path]) for one in arm.samples if is_of(one, suspect)}
     return curve(arm, sorted((watched | counted).items()))
 
 
@@ -128,12 +124,27 @@ def curve(arm: Arm, points: list[tuple[int, float]]) -> Curve:
 
 
 def lengths_over_measured(arm: Arm, suspect: Suspect) -> tuple[float, float] | None:
-    """The container's length before the first and after the last measured round, or None."""
-    found = length_curve(arm, suspect)
-    if not found.values:
+    """The container's length before the first and after the last measured round, or None.
+
+    Told by the round: a census of a server under load ends after the count of requests that closes its round.
+    """
+    watched = {one.round: float(one.lengths[suspect.path]) for one in arm.samples if is_of(one, suspect)}
+    counted = {
+        one.round: float(one.length)
+        for one in arm.populations
+        if one.process == suspect.process and one.fingerprint == suspect.fingerprint and one.path == suspect.path
+    }
+    found = sorted((watched | counted).items())
+    if not found:
         return None
-    before = [value for at, value in zip(found.requests, found.values, strict=True) if at <= found.warm_up]
-    return (before[-1] if before else found.values[0]), found.values[-1]
+    warm_up = max((one.index for one in arm.rounds if one.phase != MEASURED), default=-1)
+    before = [value for index, value in found if index <= warm_up]
+    return (before[-1] if before else found[0][1]), found[-1][1]
+
+
+def is_of(sample: Sample, suspect: Suspect) -> bool:
+    """Whether a sample has the length of a suspect."""
+    return sample.process == suspect.process and suspect.path in sample.lengths
 
 
 def watched(run: RunData) -> list[str]:
