@@ -9,6 +9,7 @@ import time
 import zlib
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
+from io import BytesIO
 from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ _SIZED: tuple[type, ...] = (
     GeneratorType,
     CoroutineType,
     AsyncGeneratorType,
+    BytesIO,
 )
 
 

@@ -21,7 +21,7 @@ from vllm_soak.heap.inspectors.elements import one_an_entry, one_an_owner
 from vllm_soak.heap.inspectors.evicting import memoised_in
 from vllm_soak.heap.own import is_own_code
 from vllm_soak.heap.path import Path, Rung, is_ours, owner_module
-from vllm_soak.heap.payload import buffer_bytes, payload_bytes, types_by_bytes
+from vllm_soak.heap.payload import REPLACED, buffer_bytes, payload_bytes, types_by_bytes
 from vllm_soak.heap.samples import sample
 
 if TYPE_CHECKING:
@@ -188,6 +188,7 @@ class _Search:
         self._holders = Holders(walk, lengths)
         self._grown = grown
         self._by_bytes = types_by_bytes()
+        self._with_more_below = {self._group(one.group)[1] for one in grown.values() if one.added > 0}
         self._located: dict[int, Located | None] = {}
         self._chosen: dict[int, list[int]] = {}
 
@@ -245,7 +246,7 @@ class _Search:
 
     def payload(self, group: int, count: int, size: int) -> int:
         """Bytes of a group of buffers: what they hold where all can be looked at, else with what is kept in reserve."""
-        if self._group(group)[2] is not array:
+        if self._group(group)[2] not in {array, frozenset}:
             return size
         held = [buffer_bytes(member.item) for member in self._few(group)]
         return sum(held) if len(held) == count else size
@@ -304,7 +305,8 @@ class _Search:
         if one.group < _OWN_GROUPS or cls is None or self._is_of_harness(cls):
             return False
         if one.added <= 0:
-            return one.bytes_added > 0 and any(cls is known for known in self._by_bytes)
+            longer = one.bytes_added > 0 and any(cls is known for known in self._by_bytes)
+            return longer and not (cls in REPLACED and one.group in self._with_more_below)
         if one.added < FEWEST:
             return False
         above = self._grown.get(parent)
