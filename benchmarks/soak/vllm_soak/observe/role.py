@@ -15,7 +15,15 @@ from vllm_soak.observe.proc_stat import read_text
 TITLE = "VLLM::"
 API_SERVER = "APIServer"
 # Modules of API servers, and what multiprocessing's own helpers run.
-SERVERS = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.cli.main", "vllm_mlx.server", "vllm_mlx.cli")
+SERVERS = (
+    "vllm.entrypoints.openai.api_server",
+    "vllm.entrypoints.cli.main",
+    "vllm_mlx.server",
+    "vllm_mlx.cli",
+    "vllm_soak.engines.mlx.server",
+)
+# How the names of the programs begin that take `serve`.
+PROGRAMS = ("vllm", "rapid-mlx", "rmlx")
 HELPERS = (
     ("multiprocessing.resource_tracker", "resource-tracker"),
     ("multiprocessing.forkserver", "fork-server"),
@@ -43,11 +51,11 @@ def role_of_command(words: list[str]) -> str:
 
 
 def is_server(words: list[str]) -> bool:
-    """Whether a command line starts an API server: a module of one, or `vllm serve`."""
+    """Whether a command line starts an API server: a module of one, `vllm serve` or `rapid-mlx serve`."""
     if module_of(words) in SERVERS:
         return True
     names = [PurePath(word).name for word in words]
-    return any(one.startswith("vllm") and after == "serve" for one, after in pairwise(names))
+    return any(one.startswith(PROGRAMS) and after == "serve" for one, after in pairwise(names))
 
 
 def is_engine(role: str) -> bool:

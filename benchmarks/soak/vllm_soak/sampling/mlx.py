@@ -7,10 +7,11 @@ whole buffer that it looks into, so the sum of sizes is not the memory in use.
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections import Counter
 from typing import Any
+
+from vllm_soak.sampling.instances import instances
 
 
 def mlx() -> dict[str, float]:
@@ -28,10 +29,7 @@ def mlx() -> dict[str, float]:
 def arrays() -> list[Any]:
     """Every live mlx array that Python holds, in no order."""
     core = sys.modules.get("mlx.core")
-    if core is None:
-        return []
-    kind = core.array
-    return [one for one in gc.get_objects() if type(one) is kind]
+    return [] if core is None else instances(core.array)
 
 
 def by_shape() -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,34 @@ WEIGHTS = "model.safetensors"
 # The head that drafts tokens stands apart, where the loader of the model proper does not look.
 HEAD = Path("mtp", "weights.safetensors")
 SEED = 11
+# How the names of the folders begin that `engines/models/build.py` makes.
+OURS = "tiny-"
 # Small enough that activations stay finite, large enough that outputs depend on the whole prompt.
 SCALE = 0.05
 
 
+def lacks_weights(folder: Path) -> bool:
+    """Whether this is the folder of a tiny model, and weights that its `config.json` asks for are not there yet.
+
+    Anybody else's model has its weights under names that are not known here, and is never written to.
+    """
+    if not folder.name.startswith(OURS) or not (folder / "config.json").is_file():
+        return False
+    headed = not read_config(folder).get("mtp_num_hidden_layers") or (folder / HEAD).exists()
+    return not headed or not (folder / WEIGHTS).exists()
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Content of a folder's `config.json`."""
+    config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return config
+
+
 def ensure_weights(folder: Path) -> None:
-    """Add the weights that a folder's `config.json` asks for and that are not there yet."""
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    """Add the weights of a tiny model that are not there yet."""
+    if not lacks_weights(folder):
+        return
+    config = read_config(folder)
     if not (folder / WEIGHTS).exists():
         save(folder / WEIGHTS, random_weights(skeleton(config), SEED))
     layers = config.get("mtp_num_hidden_layers", 0)
@@ -66,3 +88,7 @@ def save(path: Path, weights: dict[str, Any]) -> None:
     draft = path.with_name(f".{os.getpid()}-{path.name}")
     mx.save_safetensors(os.fspath(draft), weights, metadata={"format": "mlx"})
     draft.replace(path)
+
+
+if __name__ == "__main__":
+    ensure_weights(Path(sys.argv[1]))
