@@ -201,7 +201,7 @@ def _entries(node: Any) -> Iterator[Any]:
                 waiting.append(child)
 
 
-_RAPID = "0.9.13 0.10.0 0.10.18 0.12.18 0.13.1 0.13.2 0.13.4"
+_RAPID = "0.9.13 0.10.0 0.10.18 0.12.18 0.13.1 0.13.2 0.13.4 0.16.10"
 _MLX_OLD, _MLX_NEW = "0.2.7 0.2.8 0.2.9", "0.3.0 0.4.0 0.4.1 0.5.0 0.6.0"
 _MANAGER = "vllm_mlx.prefix_cache:PrefixCacheManager"
 TARGETS = (
@@ -217,6 +217,7 @@ TARGETS = (
                 "e86bbe2140f7ca31": "0.13.1",
                 "efa14217ab9273aa": "0.13.2",
                 "06e46b78119cbdea": "0.13.4",
+                "87ae3c7cc878b475": "0.16.10",
                 "da694aa2214369e0": "0.2.7",
                 "12f47c62b8638c76": "0.2.8",
                 "d01ddb8a6e2454b3": "0.2.9",
@@ -245,7 +246,7 @@ TARGETS = (
         table(
             {
                 "ddcd0fe1b2ed337b": "0.9.13 0.10.0 0.10.18",
-                "6d72fa0b9a7fdd42": "0.12.18 0.13.1 0.13.2 0.13.4",
+                "6d72fa0b9a7fdd42": "0.12.18 0.13.1 0.13.2 0.13.4 0.16.10",
                 "ea77dc6d43eaabad": f"{_MLX_OLD} {_MLX_NEW}",
             }
         ),

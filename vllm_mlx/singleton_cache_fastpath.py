@@ -3,7 +3,7 @@
 
 Upstream gives such a cache the methods of a batch's by binding functions to the object itself, so that it refers
 to itself: when its request is over, its arrays stay until the garbage collector comes by, which on a busy server
-may be many requests later. Here the methods hold the cache weakly, and do the same.
+may be many requests later. Here the methods hold the cache weakly, and do the same. rapid-mlx 0.16.10 does so too.
 """
 
 from __future__ import annotations
@@ -36,6 +36,11 @@ class Method:
         self._owner = weakref.ref(owner)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function with the object first.
+
+        Raises:
+            ReferenceError: The object is gone.
+        """
         owner = self._owner()
         if owner is None:
             raise ReferenceError("the cache that this method belongs to is gone: whoever calls it must keep the cache")
@@ -70,9 +75,7 @@ def loosen(cache: Any) -> None:
 def own_methods(cache: Any) -> dict[str, MethodType]:
     """Bound methods that an object holds of itself, by name."""
     fields = vars(cache) if hasattr(cache, "__dict__") else {}
-    return {
-        name: value for name, value in fields.items() if isinstance(value, MethodType) and value.__self__ is cache
-    }
+    return {name: value for name, value in fields.items() if isinstance(value, MethodType) and value.__self__ is cache}
 
 
 @functools.cache
@@ -83,6 +86,7 @@ def _complain_once(reason: str) -> None:
 def makes_cycles(_engine: Any = None) -> bool:
     """Behaviour check: whether a cache that is given the methods refers to itself."""
     from mlx_lm.models.cache import KVCache
+
     from vllm_mlx import singleton_cache_fastpath
 
     cache = KVCache()

@@ -17,6 +17,9 @@ from vllm_soak.patching.engine import is_importable
 os.environ.setdefault("MLX_DISABLE_COMPILE", "1")
 # The folder vllm_mlx/ of this repository makes a namespace package, which is not the engine.
 HERE = is_importable("vllm_mlx")
+KEEPS_STATE = {"0.9.13", "0.10.0", "0.10.18", "0.12.18", "0.13.1"}
+NOISE = 50_000  # bytes of active memory
+SPARE_ARRAYS = 10  # tokens and log-probabilities of the last step, which an idle batch still names
 collect_ignore_glob = [] if HERE else ["*"]
 
 if HERE:
@@ -48,6 +51,38 @@ def make_engine(models: Path) -> Callable[..., MlxEngine]:
         return MlxEngine(str(build(kind, models)), arguments)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def has_defect(release: tuple[str, str]) -> bool:
+    """Whether this release keeps speculative state of finished requests."""
+    return release[0] == "rapid-mlx" and release[1] in KEEPS_STATE
+
+
+@pytest.fixture
+def affected(has_defect: bool) -> None:
+    if not has_defect:
+        pytest.skip("this release does not have the defect")
+
+
+@pytest.fixture
+def speculating(make_engine: Callable[..., MlxEngine]) -> Callable[[], MlxEngine]:
+    """Makes engines that draft tokens, without a prefix cache."""
+    return lambda: make_engine("qwen3_5-mtp", enable_prefix_cache=False)
+
+
+@pytest.fixture
+def assert_nothing_kept() -> Callable[[MlxEngine, dict[str, float]], None]:
+    """Checks that an idle engine holds what it did when it was new."""
+
+    def check(engine: MlxEngine, baseline: dict[str, float]) -> None:
+        found = observe(engine.scheduler)
+        assert found.get("mtp_entries", 0) == 0
+        assert (found["ssm_arrays"], found["kv_arrays"]) == (0, 0)
+        assert found["arrays"] <= baseline["arrays"] + SPARE_ARRAYS
+        assert found["mlx_active"] == pytest.approx(baseline["mlx_active"], abs=NOISE)
+
+    return check
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import importlib.util
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,10 +20,9 @@ from vllm_soak.sampling.mlx import arrays
 CHAT: dict[str, Any] = {"turns": 4, "tokens": 60}
 MATRIX = 4  # dimensions of what a cache holds of a layer
 
-if importlib.util.find_spec("vllm_mlx.singleton_cache_fastpath") is None:
-    pytest.skip("this release has no fast path for single requests", allow_module_level=True)
-
-from vllm_mlx import singleton_cache_fastpath
+fastpath: Any = pytest.importorskip("vllm_mlx.singleton_cache_fastpath", exc_type=ImportError)
+if not SINGLETON_CYCLE.present(None):
+    pytest.skip("this release binds weakly itself", allow_module_level=True)
 
 
 @pytest.fixture
@@ -43,7 +41,7 @@ def patched(patch: Callable[[str], Any]) -> None:
 
 def filled() -> Any:
     cache = KVCache()
-    singleton_cache_fastpath._bind_singleton_surface(cache)
+    fastpath._bind_singleton_surface(cache)
     cache.update_and_fetch(mx.zeros((1, 2, 8, 4)), mx.ones((1, 2, 8, 4)))
     return cache
 
@@ -73,7 +71,7 @@ def test_patched_caches_go_with_their_request_and_outputs_are_the_same(
 @pytest.mark.usefixtures("no_collections", "patched")
 def test_caches_within_a_cache_are_freed_too() -> None:
     outer = CacheList(KVCache(), KVCache())
-    singleton_cache_fastpath._bind_singleton_surface(outer)
+    fastpath._bind_singleton_surface(outer)
     assert all(one.filter([0]) is None for one in outer.caches)
     inner = [weakref.ref(one) for one in outer.caches]
     del outer
