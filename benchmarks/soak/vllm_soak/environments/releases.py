@@ -46,7 +46,7 @@ NEWEST = TESTED[-1]
 # The engines on mlx, oldest first: those whose sources the patches know; docs/mlx.md says which of them were run.
 TESTED_MLX = {
     "vllm-mlx": ("0.2.0", "0.2.7", "0.2.8", "0.2.9", "0.3.0", "0.4.0", "0.4.1", "0.5.0", "0.6.0"),
-    "rapid-mlx": ("0.9.13", "0.10.0", "0.10.18", "0.12.18", "0.13.1", "0.13.2", "0.13.4"),
+    "rapid-mlx": ("0.9.13", "0.10.0", "0.10.18", "0.12.18", "0.13.1", "0.13.2", "0.13.4", "0.16.10"),
 }
 NEAR = 3
 # A slip of one character in a version keeps this share of it; other versions seldom do.
