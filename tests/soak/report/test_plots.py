@@ -9,7 +9,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from vllm_soak.report.plots import as_png, as_svg, draw, plan_plots
+from vllm_soak.report.figure import as_png, as_svg
+from vllm_soak.report.plots import draw, plan_plots
 
 
 def test_three_plots_with_both_arms_in_each(ab_run, ab_verdict):
@@ -25,6 +26,16 @@ def test_growth_begins_at_zero_and_names_its_unit(ab_run, ab_verdict):
     assert [trace.curve.values[0] for trace in memory.traces] == [0.0, 0.0]
     assert memory.title == "Growth of bytes in use, EngineCore [KiB]"
     assert memory.scale == 1024
+
+
+def test_arms_that_warmed_up_for_a_different_time_begin_together(ab_run, ab_verdict):
+    unpatched, patched = ab_run.arms
+    later = replace(patched, samples=[replace(one, requests=one.requests + 8000) for one in patched.samples])
+    memory, *_, latency = plan_plots(replace(ab_run, arms=[unpatched, later]), ab_verdict)
+    first, second = (trace.curve for trace in memory.traces)
+    assert first.requests == second.requests == [0, 600, 1200, 1800, 2400, 3000]
+    assert draw(memory).axes[0].get_xlabel() == "requests in the measured rounds"
+    assert draw(latency).axes[0].get_xlabel() == "requests completed"
 
 
 def test_an_arm_that_no_census_names_is_told_in_the_caption(ab_run, ab_verdict):

@@ -10,9 +10,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from rich.console import Console
 
+from vllm_soak.report.figure import as_png, as_svg
 from vllm_soak.report.json_report import load_schema, render_json
 from vllm_soak.report.observed import process_lines, step_lines
-from vllm_soak.report.plots import as_png, as_svg
 from vllm_soak.report.terminal import print_report
 from vllm_soak.report.timeline import MOST_POINTS, Line, draw, line_of, plan_timelines, unbroken
 from vllm_soak.report.write import write_reports

@@ -25,7 +25,7 @@ def render_html(run: RunData, verdict: RunVerdict, pictures: list[tuple[str, str
     Args:
         run: What the run left behind.
         verdict: What is said of it.
-        pictures: Each plot as SVG made by `plots.as_svg`, and its caption as plain text.
+        pictures: Each plot as SVG made by `figure.as_svg`, and its caption as plain text.
     """
     loader = PackageLoader("vllm_soak.report", "templates")
     environment = Environment(

@@ -8,8 +8,6 @@ is labelled at its end as well.
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -41,8 +39,7 @@ if TYPE_CHECKING:
 
 INK, SOFT, GRID = "#1b1f24", "#656d76", "#d8dee4"
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7")
-VARIABLES = {INK: "--ink", SOFT: "--soft", GRID: "--grid", COLOURS[0]: "--first", COLOURS[1]: "--second"}
-FEW_ENDS, SHORT_NUMBER = 6, 100_000
+FEW_ENDS, SHORT_NUMBER = 6, 10_000
 STYLES = ("-", "--", ":")
 INCHES = (4.3, 3.0)
 MOST_PROCESSES, MOST_CONTAINERS = 3, 3
@@ -82,6 +79,7 @@ class Plot:
         caption: A sentence for readers who cannot see it.
         scale: Divisor from the traces' values to the axis' unit.
         warm_up: Whether the warm-up is part of the picture, and is shaded.
+        axis: What the x axis counts.
     """
 
     name: str
@@ -90,6 +88,7 @@ class Plot:
     traces: list[Trace] = field(default_factory=list)
     scale: float = 1.0
     warm_up: bool = False
+    axis: str = "requests completed"
 
 
 # Bytes of each kind that are drawn, and where they come from.
@@ -115,14 +114,21 @@ def colour(number: int) -> str:
 def memory_plot(run: RunData, process: str, number: int, kind: str, measure: Callable[[Arm, str], Curve]) -> Plot:
     """Growth of bytes of one kind of one process since its measured rounds began."""
     curves = [measure(arm, process) for arm in run.arms]
-    grown = [Curve(one.arm, one.requests, [v - one.values[0] for v in one.values], one.warm_up) for one in curves]
+    grown = [since_start(one) for one in curves]
     index = unit_of(max((abs(value) for one in grown for value in one.values), default=0.0))
     traces = [Trace(one, printable(one.arm, 30), colour(i)) for i, one in enumerate(grown) if one.values]
     ends = "; ".join(f"{trace.label} {size(trace.curve.values[-1], signed=True)}" for trace in traces)
     file = kind.replace(" ", "-")
     name = file if number == 0 else f"{file}-{number + 1}"
     title = f"Growth of bytes {kind}, {printable(process, 30)} [{UNITS[index]}]"
-    return Plot(name, title, f"Growth of bytes {kind} over the measured rounds: {ends}.", traces, STEP**index)
+    caption = f"Growth of bytes {kind} over the measured rounds: {ends}."
+    return Plot(name, title, caption, traces, STEP**index, axis="requests in the measured rounds")
+
+
+def since_start(curve: Curve) -> Curve:
+    """A curve from its first point on: arms may have warmed up for a different time."""
+    requests = [at - curve.requests[0] for at in curve.requests]
+    return Curve(curve.arm, requests, [value - curve.values[0] for value in curve.values])
 
 
 def length_plot(run: RunData, suspect: Suspect, number: int) -> Plot:
@@ -178,7 +184,7 @@ def draw(plot: Plot) -> Figure:
 def dress(axes: Axes, plot: Plot) -> None:
     """Title, zero line, units and as few lines as possible."""
     axes.set_title(plot.title, loc="left", fontsize=10, color=INK)
-    axes.set_xlabel("requests completed")
+    axes.set_xlabel(plot.axis)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.grid(axis="y", color=GRID, linewidth=0.6)
     axes.tick_params(length=0)
@@ -188,7 +194,7 @@ def dress(axes: Axes, plot: Plot) -> None:
     axes.axhline(0, color=SOFT, linewidth=0.8, zorder=1, visible=bottom < 0)
     axes.set_ylim(bottom, max(high + HEADROOM * (high - bottom), bottom + FLATTEST))
     ends = plot.traces[0].curve.requests
-    few = len(ends) <= FEW_ENDS and ends[-1] < SHORT_NUMBER
+    few = len(ends) <= FEW_ENDS and ends[-1] < SHORT_NUMBER and all(one.curve.requests == ends for one in plot.traces)
     axes.xaxis.set_major_locator(FixedLocator(ends) if few else MaxNLocator(4, integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(5))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: count(value)))
@@ -223,25 +229,3 @@ def label_ends(axes: Axes, plot: Plot) -> None:
         trace = plot.traces[number]
         height = max(at, height + LABEL_GAP)
         axes.text(1.01, height, trace.label, color=trace.colour, va="center", fontsize=9, transform=axes.transAxes)
-
-
-def as_png(figure: Figure) -> bytes:
-    """The picture for a file, on white."""
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=200, facecolor="white", metadata={"Software": None})
-    return file.getvalue()
-
-
-def as_svg(figure: Figure, name: str) -> str:
-    """The picture for a page: its colours are the page's, its identifiers its own."""
-    file = io.StringIO()
-    with mpl.rc_context(STYLE):
-        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    svg = file.getvalue()
-    svg = svg[svg.index("<svg") :]
-    for value, variable in VARIABLES.items():
-        svg = svg.replace(value, f"var({variable})")
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'\bid="', f'id="{name}-', svg)
-    svg = svg.replace("url(#", f"url(#{name}-").replace('href="#', f'href="#{name}-')
-    return re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"|<svg height="[^"]*"', r"<svg \1", svg, count=1)

@@ -81,6 +81,7 @@ class Shelf:
 
 def draw_all(run: RunData, verdict: RunVerdict, shelf: Shelf) -> tuple[list[Path], list[tuple[str, str]]]:
     """Draw the plots: PNG files, and SVG with captions for the page."""
+    from vllm_soak.report import figure as picture
     from vllm_soak.report import plots, timeline
 
     files: list[Path] = []
@@ -88,9 +89,9 @@ def draw_all(run: RunData, verdict: RunVerdict, shelf: Shelf) -> tuple[list[Path
     drawn = [(one.name, one.caption, plots.draw(one)) for one in plots.plan_plots(run, verdict)]
     drawn += [(one.name, one.caption, timeline.draw(one)) for one in timeline.plan_timelines(run)]
     for name, caption, figure in drawn:
-        if shelf.put(f"plots/{name}.png", plots.as_png(figure)):
+        if shelf.put(f"plots/{name}.png", picture.as_png(figure)):
             files.append(shelf.files[-1])
-        inline.append((plots.as_svg(figure, name), caption))
+        inline.append((picture.as_svg(figure, name), caption))
     return files, inline
 
 
