@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 from types import ModuleType
@@ -111,3 +112,36 @@ def test_names_that_methods_mention_and_annotations_declare() -> None:
             return cls.through_a_classmethod  # type: ignore[attr-defined]
 
     assert {"declared", "mentioned", "through_a_classmethod"} <= set(attributes.mentioned(Noted))
+
+
+class Memoised:
+    """What it holds is computed once, and stands where the class has the property."""
+
+    computed = 0
+
+    @functools.cached_property
+    def cache(self) -> dict[str, int]:
+        type(self).computed += 1
+        return {"one": 1}
+
+    @functools.cached_property
+    def other(self) -> dict[str, int]:
+        raise AssertionError("computed")
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="an instance does not refer to its namespace there")
+def test_a_namespace_of_cached_properties_only_is_one() -> None:
+    one = Memoised()
+    assert one.cache == {"one": 1}
+    found = attributes.existing_dict(one)
+    assert found is not None
+    assert found["cache"] is one.cache
+    assert read(one, "cache") is one.cache
+    assert read(one, "other") is MISSING
+    assert Memoised.computed == 1
+
+
+def test_a_dict_that_only_looks_like_one_computes_nothing() -> None:
+    one = Memoised()
+    one.__dict__["plain"] = {"other": 2}
+    assert attributes.existing_dict(one) is not one.__dict__["plain"]

@@ -371,3 +371,28 @@ def test_what_a_census_left_out_is_said_as_the_verdict_reads_it(monkeypatch: pyt
         one.extend(range(at + 1))
     said = [answer["partial"], census.take()["partial"]]
     assert [is_cut(Walked("arm", "process", 0, 0, 0, 0, 0.0, "native", one)) for one in said] == [False, True]
+
+
+def test_what_grows_again_is_named_before_what_grew_more_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small leak beside more containers than there are rows, each of which is used once and replaced."""
+    monkeypatch.setattr(census_module, "ROWS", 5)
+    leak: list[int] = []
+    used, waiting = fresh_lists(), fresh_lists()
+    census = Census()
+    census.take(baseline=True)
+    found = []
+    for _ in range(4):
+        leak.append(1)
+        for one in waiting:
+            one.extend(range(50))
+        used, waiting = waiting, fresh_lists()
+        answer = census.take()
+        found.append({row["path"]: row["length"] for row in answer["populations"]}.get("leak"))
+        assert len(answer["populations"]) <= 5
+        assert "were not named" in answer["partial"]
+    assert len(used) == 30
+    assert found == [None, 2, 3, 4]
+
+
+def fresh_lists() -> list[list[int]]:
+    return [[] for _ in range(30)]

@@ -9,6 +9,7 @@ that the instance then keeps, so an attribute is read by name wherever a name ca
 from __future__ import annotations
 
 import gc
+from functools import cached_property
 from types import CodeType, FunctionType, GetSetDescriptorType, MappingProxyType, MemberDescriptorType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -103,15 +104,19 @@ def existing_dict(item: object) -> dict[str, Any] | None:
 
 def _is_namespace(item: object, cls: type, candidate: dict[Any, Any]) -> bool:
     """Whether an instance's attribute of the candidate's first plain name is the candidate's value."""
+    overridden = False
     for name, value in list(candidate.items()):
         if type(name) is not str:
             return False
-        if class_attribute(cls, name) is MISSING:
+        declared = class_attribute(cls, name)
+        if declared is MISSING:
             try:
                 return object.__getattribute__(item, name) is value
             except AttributeError:
                 return False
-    return False
+        overridden |= type(declared) is cached_property
+    # Nothing but what cached properties left: to ask for one by name might compute it, so the namespace is asked for.
+    return overridden and built_dict(item) is candidate
 
 
 def slots(cls: type) -> Iterator[str]:

@@ -42,6 +42,8 @@ ROWS = 200
 MEASURED = 24
 # A container below more objects than this is a link of a chain: the chain is named, not the link.
 DEEPEST = 64
+# Containers without a row that are remembered until the next census: what grows again is named before what grew more.
+REMEMBERED = 20_000
 
 
 @dataclass
@@ -56,6 +58,7 @@ class Series:
         exclusive: Exclusive bytes an entry when last measured.
         samples: What its last entries looked like then.
         limit: A number beside it that read like its limit then.
+        times: Censuses in a row that it grew in, up to the last one.
         keyed: The limit that the number of its keys sets.
         fresh_keys: Whether new entries brought their keys along in a census, so that no number of keys limits it.
     """
@@ -67,6 +70,7 @@ class Series:
     exclusive: float | None = None
     samples: list[str] = field(default_factory=list)
     limit: Limit | None = None
+    times: int = 0
     keyed: Bound | None = None
     fresh_keys: bool = False
 
@@ -84,6 +88,7 @@ class Census:
         self._series: dict[str, Series] = {}
         self._populations = Populations()
         self._objects = 0
+        self._left: set[int] = set()
 
     def take(
         self, *, baseline: bool = False, pace: Pace = WHOLE, retained: bool = False, contents: bool = False
@@ -99,10 +104,10 @@ class Census:
         """
         started = time.monotonic()
         if baseline:
-            self._before, self._series = None, {}
+            self._before, self._series, self._left = None, {}, set()
             self._populations.forget()
         roots = all_roots()
-        hidden = (self, self.__dict__, self._series, self._populations, self._hidden, *self._hidden)
+        hidden = (self, self.__dict__, self._series, self._populations, self._left, self._hidden, *self._hidden)
         walked = walk_heap(roots, hidden, pace, retained=retained, expected=self._objects)
         try:
             return self._answer(walked, Locator(roots), started, contents=contents)
@@ -116,7 +121,7 @@ class Census:
         """
         other = Census(hidden=(self, self.__dict__, *self._hidden))
         other._before, other._objects = self._before, self._objects
-        other._series = deepcopy(self._series)
+        other._series, other._left = deepcopy(self._series), self._left
         return other
 
     def lengths(self) -> dict[str, int]:
@@ -138,7 +143,8 @@ class Census:
         walk = walked.walk
         self._objects = walk.objects
         naming = _Naming(walk, walked.snapshot, locator, self._series, contents=contents)
-        rows, cut = naming.rows(self._before, self._populations.before)
+        rows, cut = naming.rows(self._before, self._populations.before, self._left)
+        self._left = naming.left
         if isinstance(walk, NativeWalk):
             taken = {row["path"] for row in rows}
             grown = self._populations.rows(
@@ -170,29 +176,48 @@ class _Naming:
         self._found: list[tuple[int, Series, Located]] = []
         self._done: set[int] = set()
         self._moved = 0
+        self._left = 0
+        self.left: set[int] = set()
+        self._left_before: set[int] = set()
         self._before: AnySnapshot | None = None
         self.explained: dict[int, int] = {}
 
-    def rows(self, before: AnySnapshot | None, tally: Any) -> tuple[list[dict[str, Any]], str]:
-        """Rows, the largest growth first, and what was cut."""
-        self._before = before
+    def rows(self, before: AnySnapshot | None, tally: Any, left: set[int]) -> tuple[list[dict[str, Any]], str]:
+        """Rows, the largest growth first, and what was cut.
+
+        Args:
+            before: The walk before.
+            tally: Its tally.
+            left: Containers that grew before that walk and had no row.
+        """
+        self._before, self._left_before = before, left
         for series in self._series.values():
             self._guarded(self._again, series)
         growers = [] if before is None else self._now.growers(before)
-        left = 0
+        again = [one for one in growers if self._walk.address(one.container) in left]
+        for grower in again[: ROWS // 2]:
+            self._meet_once(grower)
         for grower in growers:
-            if self._is_enough(grower.growth):
-                left += 1
-            elif self._walk.address(grower.container) not in self._done:
-                self._guarded(self._meet, grower)
-        self._found.sort(key=lambda one: -one[0])
+            self._meet_once(grower, unless_enough=True)
+        self._found.sort(key=lambda one: (-one[1].times, -one[0]))
         self._keep_series()
-        kept, living = enumerate(self._found[:ROWS]), Living(self._walk, tally)
+        kept, living = sorted(self._found[:ROWS], key=lambda one: -one[0]), Living(self._walk, tally)
         rows = [
             _row(series, where, growth, living, measured=rank < MEASURED, contents=self._contents)
-            for rank, (growth, series, where) in kept
+            for rank, (growth, series, where) in enumerate(kept)
         ]
-        return rows, self._cut(left)
+        return rows, self._cut(self._left)
+
+    def _meet_once(self, grower: Grower, *, unless_enough: bool = False) -> None:
+        address = self._walk.address(grower.container)
+        if address in self._done:
+            return
+        if not unless_enough or not self._is_enough(grower.growth):
+            self._guarded(self._meet, grower)
+            return
+        self._left += 1
+        if len(self.left) < REMEMBERED:
+            self.left.add(address)
 
     def named(self, address: int) -> int:
         """Entries that a container with a row of its own, or the harness's, gained since the previous census."""
@@ -230,7 +255,7 @@ class _Naming:
         return sum(1 for one in self._found if one[0] >= growth) >= ROWS
 
     def _keep_series(self) -> None:
-        """Forget the series that grew least, beyond the rows of a census."""
+        """Forget the series that grew least often and least, beyond the rows of a census."""
         kept = {series.path.text for _, series, _ in self._found[: 2 * ROWS]}
         for text in [text for text in self._series if text not in kept and len(self._series) > 2 * ROWS]:
             del self._series[text]
@@ -264,6 +289,7 @@ class _Naming:
 
     def _add(self, series: Series, where: Located, now: int) -> None:
         self._done.add(id(where.item))
+        series.times = series.times + 1 if now > series.length else 0
         self.explained[id(where.item)] = now - series.length
         self._found.append((now - series.length, series, where))
         series.address, series.length = id(where.item), now
@@ -281,6 +307,7 @@ class _Naming:
             return
         now = self._walk.length(grower.container) - own_entries(where)
         series = Series(self._unique(where.path), id(where.item), code, now - growth)
+        series.times = int(id(where.item) in self._left_before)
         self._series[series.path.text] = series
         self._add(series, where, now)
 
