@@ -269,3 +269,18 @@ def test_bytes_alone_answer_for_a_server_that_was_only_watched() -> None:
     assert verdict(replace(watched, engine={"driver": "serve"})).rule == "no-census"
     grown = replace(made.arm([5e8 + n * 1e6 for n in range(7)], []), censuses=[], engine={"driver": "attach"})
     assert verdict(grown).outcome is Outcome.LEAK_NATIVE
+
+
+def test_a_census_that_left_some_out_is_told_with_the_answer() -> None:
+    arm = made.arm([5e8] * 7)
+    assert "looked at" not in judge_process(arm, made.PROCESS).reason
+    cut = "31 containers that grew less than the 200 listed were not named"
+    arm.censuses[-1] = replace(arm.censuses[-1], partial=cut)
+    found = judge_process(arm, made.PROCESS)
+    assert found.outcome is Outcome.NO_LEAK
+    assert found.reason.endswith(f"; not all of them were looked at: {cut}")
+
+
+def test_a_verdict_reads_as_one_line() -> None:
+    found = judge_process(made.arm([5e8] * 7), made.PROCESS)
+    assert f"{found}" == f"no-leak: {found.reason}"

@@ -79,11 +79,17 @@ def probe_socket(pid: int | None, socket: Path | None) -> Path:
 
 
 def show(found: Located, console: Console) -> None:
-    """Print ladders, then the answer."""
+    """Print ladders, then the answer; a reason that stands below a ladder is not said again."""
     verdict = found.verdict
     lines = [f"\n{one}" for one in found.grown]
-    lines += [f"\n{verdict.outcome.value.upper()}  {printable(verdict.reason)}"]
+    lines += [f"\n{verdict.outcome.value.upper()}  {printable(_not_said(found))}"]
     if verdict.outcome is Outcome.INCONCLUSIVE and verdict.settle:
         lines.append(f"to settle it: {printable(verdict.settle)}")
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _not_said(found: Located) -> str:
+    reason = found.verdict.reason
+    said = next((one.reason for one in found.grown if one.outcome is found.verdict.outcome), "")
+    return reason.removesuffix(said).strip() or reason

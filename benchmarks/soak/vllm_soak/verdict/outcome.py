@@ -161,6 +161,10 @@ class ProcessVerdict:
     detectable_allocated: float | None = None
     cycles: list[Cycle] = field(default_factory=list)
 
+    def __str__(self) -> str:
+        """The answer in one line: what it is, and why."""
+        return f"{self.outcome.value}: {self.reason}"
+
 
 @dataclass(frozen=True, slots=True)
 class ArmVerdict:

@@ -14,7 +14,7 @@ from vllm_soak.verdict.outcome import Outcome, ProcessVerdict, Reconciliation
 from vllm_soak.verdict.reconcile import cycles, fragmentation, gc_deferred, measured_samples, named_bytes, reconcile
 from vllm_soak.verdict.series import Series, byte_series, measured_rounds, samples_by_round, walked_rounds
 from vllm_soak.verdict.suspects import Judged, judge_containers
-from vllm_soak.verdict.track import compared_rounds
+from vllm_soak.verdict.track import compared_rounds, is_cut
 from vllm_soak.verdict.warming import named_question
 
 if TYPE_CHECKING:
@@ -184,4 +184,10 @@ def clean(evidence: Evidence) -> Finding:
         return Finding(Outcome.NO_LEAK, "bytes-only", f"{reason}; containers were not looked at")
     rounds = len(compared_rounds(evidence.arm, evidence.process))
     reason = f"no container kept growing over {rounds} rounds (by {FEWEST_ENTRIES} entries or more in all){below}"
-    return Finding(Outcome.NO_LEAK, "nothing-grew", reason)
+    return Finding(Outcome.NO_LEAK, "nothing-grew", reason + _left_out(evidence))
+
+
+def _left_out(evidence: Evidence) -> str:
+    """What the last census did not name, where it was cut: a small leak may be among that."""
+    censuses = [one for one in evidence.arm.censuses if one.process == evidence.process]
+    return f"; not all of them were looked at: {censuses[-1].partial}" if censuses and is_cut(censuses[-1]) else ""
