@@ -21,7 +21,7 @@ ALWAYS = (
     f"a container that gains fewer than {FEWEST_ENTRIES} entries over the whole run is not looked at",
     f"a leak that begins in the last {FEWEST_ROUNDS - 1} measured rounds looks like a single event, and is not told",
     "a container that is emptied, but less often than once in this run, looks like a leak",
-    "a cache without a known bound, and without a limit in its code, that fills for longer than this run looks like a leak",
+    "a cache without a known bound, or a limit in its code, that fills for longer than this run looks like a leak",
 )
 
 
