@@ -104,7 +104,11 @@ class Walk:
 
     def chain(self, container: int) -> list[int]:
         """Addresses from the root down to a container."""
-        at, found = self.positions[container], []
+        return self.way(self.positions[container])
+
+    def way(self, at: int) -> list[int]:
+        """Addresses from the root down to an object by its position in `order`."""
+        found = []
         while at != NO_PARENT:
             found.append(self.order[at])
             at = self.parents[at]

@@ -144,6 +144,26 @@ SINGLETON_CYCLE = Patch(
     engine="vllm_mlx",
 )
 
+
+def _debug_arrays_targets() -> tuple[Target, ...]:
+    from vllm_soak.patches.vllm_mlx.routes import health
+
+    health.require_armed()
+    return health.TARGETS
+
+
+DEBUG_ARRAYS = Patch(
+    name="debug-arrays",
+    summary="The server does not tell what its memory is made of, nor who holds it",
+    upstream="none; an addition, armed by VLLM_SOAK_DEBUG_ARRAYS",
+    affected=">=0.2.7,<0.17",
+    targets=_debug_arrays_targets,
+    already_fixed=lambda: False,
+    present=_check("vllm_mlx.routes.health", "lacks_addresses"),
+    subject="the application of a server on mlx",
+    engine="vllm_mlx",
+)
+
 PATCHES = (
     NEW_BLOCK_IDS,
     KV_BLOCK_ZEROER,
@@ -152,4 +172,5 @@ PATCHES = (
     HYBRID_DISK_TIER,
     BATCH_LISTS,
     SINGLETON_CYCLE,
+    DEBUG_ARRAYS,
 )

@@ -32,6 +32,11 @@ def arrays() -> list[Any]:
     return [] if core is None else instances(core.array)
 
 
+def dtype_of(one: Any) -> str:
+    """Name of an array's type: `float32`."""
+    return str(one.dtype).rpartition(".")[2]
+
+
 def by_shape() -> list[dict[str, Any]]:
     """Live arrays grouped by shape and type: `shape`, `dtype`, `count`, `bytes`, most bytes first.
 
@@ -40,7 +45,7 @@ def by_shape() -> list[dict[str, Any]]:
     groups: Counter[tuple[tuple[int, ...], str]] = Counter()
     sizes: Counter[tuple[tuple[int, ...], str]] = Counter()
     for one in arrays():
-        key = (tuple(one.shape), str(one.dtype).rpartition(".")[2])
+        key = (tuple(one.shape), dtype_of(one))
         groups[key] += 1
         sizes[key] += one.nbytes
     return [
