@@ -67,8 +67,11 @@ def affected(has_defect: bool) -> None:
 
 @pytest.fixture
 def speculating(make_engine: Callable[..., MlxEngine]) -> Callable[[], MlxEngine]:
-    """Makes engines that draft tokens, without a prefix cache."""
-    return lambda: make_engine("qwen3_5-mtp", enable_prefix_cache=False)
+    """Makes engines that draft a token in each step, without a prefix cache.
+
+    Left to itself the number of drafts follows measured times.
+    """
+    return lambda: make_engine("qwen3_5-mtp", enable_prefix_cache=False, mtp_disable_auto_k=True, mtp_max_k=1)
 
 
 @pytest.fixture

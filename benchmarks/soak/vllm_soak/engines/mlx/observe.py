@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from typing import Any
 
 from vllm_soak.engines.mlx.scheduler import prefix_cache
@@ -35,12 +36,24 @@ def observe(scheduler: Any, *, collect: bool = True) -> dict[str, float]:
 
 
 def speculative(scheduler: Any) -> dict[str, float]:
-    """`mtp_entries`: requests whose speculative state is kept; `mtp_...`: the engine's own counters."""
+    """`mtp_entries`: requests whose speculative state is kept; `mtp_...`: the engine's own counters.
+
+    `mtp_attempts` and `mtp_accepts` are drafted tokens, and those of them that were right, of the whole process.
+    """
     generator = getattr(scheduler, "batch_generator", None)
     state = freevar(getattr(getattr(generator, "_generation_batch", None), "_step", None), "_state")
     counters = getattr(generator, "_mtp_vendored_stats", None) or {}
-    found = {f"mtp_{name}": float(value) for name, value in counters.items()}
+    found = {f"mtp_{name}": float(value) for name, value in counters.items()} | drafts()
     return found | ({"mtp_entries": float(len(state))} if isinstance(state, dict) else {})
+
+
+def drafts() -> dict[str, float]:
+    """Drafted and accepted tokens so far; empty unless the engine counts them."""
+    counting = sys.modules.get("vllm_mlx.spec_decode.mtp.accept_counter")
+    if counting is None:
+        return {}
+    counted = counting.get_global_counter().snapshot()
+    return {"mtp_attempts": float(counted.attempts), "mtp_accepts": float(counted.accepts)}
 
 
 def cached(scheduler: Any) -> dict[str, float]:
