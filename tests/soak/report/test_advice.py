@@ -102,4 +102,4 @@ def test_a_servers_arguments_stand_last():
 
 def test_a_watch_is_repeated_as_a_watch():
     plan = {"driver": "attach", "url": "http://127.0.0.1:8000", "pid": None, "rounds": 5, "interval": 15.0}
-    assert command(plan, rounds=10) == "vllm-soak attach --url http://127.0.0.1:8000 --rounds 10 --interval 15.0"
+    assert command(plan, rounds=10) == "vllm-soak attach --url http://127.0.0.1:8000 --rounds 10 --interval 15"

@@ -70,7 +70,7 @@ def flag_words(name: str, value: object) -> list[str]:
     if value is True:
         return [flag(name)]
     values = value if isinstance(value, list | tuple) else [value]
-    return [word for one in values for word in (flag(name), str(one))]
+    return [word for one in values for word in (flag(name), f"{one:g}" if isinstance(one, float) else str(one))]
 
 
 def advise(run: RunData, verdict: RunVerdict) -> list[Advice]:
