@@ -23,6 +23,8 @@ class Service:
     def __init__(self) -> None:
         self.known = [Request() for _ in range(COUNT)]
         self.by_object: dict[Any, int] = {}
+        self.by_name: dict[str, Any] = {}
+        self.listed: list[Any] = []
         self.members: set[Any] = set()
         self.weak: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.passing = [Request() for _ in range(EACH)]
@@ -78,10 +80,33 @@ def test_keys_that_come_with_the_entries_do_not() -> None:
 
 def test_one_round_with_new_keys_is_enough() -> None:
     def fill(service: Service, at: int) -> None:
-        new = at < EACH
+        new = EACH <= at < 2 * EACH
         service.by_object[Request() if new else service.known[at]] = at
 
-    assert bounds(fill, "service.by_object") == [None] * ROUNDS
+    assert bounds(fill, "service.by_object") == [COUNT + EACH, None, None]
+
+
+def test_values_and_entries_that_are_there_once_count_like_keys() -> None:
+    def valued(service: Service, at: int) -> None:
+        service.by_name[f"name {at}"] = service.known[at]
+
+    def listed(service: Service, at: int) -> None:
+        service.listed.append(service.known[at])
+
+    # At the first look those that are found by another way than before count as new.
+    assert bounds(valued, "service.by_name")[1:] == [COUNT + EACH] * (ROUNDS - 1)
+    assert bounds(listed, "service.listed")[1:] == [COUNT + EACH] * (ROUNDS - 1)
+
+
+def test_the_same_object_again_and_again_limits_nothing() -> None:
+    def valued(service: Service, at: int) -> None:
+        service.by_name[f"name {at}"] = service.known[at % 7]
+
+    def listed(service: Service, at: int) -> None:
+        service.listed.append(service.known[at % 7])
+
+    assert bounds(valued, "service.by_name") == [None] * ROUNDS
+    assert bounds(listed, "service.listed") == [None] * ROUNDS
 
 
 def test_values_made_anew_are_not_counted() -> None:

@@ -16,7 +16,7 @@ from vllm_soak.heap.holders import Lengths
 from vllm_soak.heap.inspectors.limits import Limit, named_limit
 from vllm_soak.heap.inspectors.weak import weak_registry
 from vllm_soak.heap.kinds import container_base, kind_of, length, shallow_bytes
-from vllm_soak.heap.living import Living
+from vllm_soak.heap.living import Keyed, Living
 from vllm_soak.heap.locate import Locator
 from vllm_soak.heap.native import NativeWalk
 from vllm_soak.heap.own import own_entries
@@ -59,8 +59,7 @@ class Series:
         samples: What its last entries looked like then.
         limit: A number beside it that read like its limit then.
         times: Censuses in a row that it grew in, up to the last one.
-        keyed: The limit that the number of its keys sets.
-        fresh_keys: Whether new entries brought their keys along in a census, so that no number of keys limits it.
+        keyed: What is known of the objects that it holds.
     """
 
     path: Path
@@ -71,8 +70,7 @@ class Series:
     samples: list[str] = field(default_factory=list)
     limit: Limit | None = None
     times: int = 0
-    keyed: Bound | None = None
-    fresh_keys: bool = False
+    keyed: Keyed = field(default_factory=Keyed)
 
 
 class Census:
@@ -334,7 +332,7 @@ def _row(
     base = container_base(where.item) or list
     if measured and growth > 0:
         _look_into(series, where.item, base, contents=contents)
-    bound = bound_of(where.item, where.owners) or _bound_by_keys(series, where.item, base, growth, living)
+    bound = bound_of(where.item, where.owners) or _bound_by_objects(series, where.item, base, growth, living)
     if measured:
         series.limit = named_limit(where.item, where.owners, series.length)
     limit = series.limit if bound is None and series.limit and series.length <= series.limit.length else None
@@ -358,14 +356,11 @@ def _row(
     }
 
 
-def _bound_by_keys(series: Series, item: object, base: type, growth: int, living: Living) -> Bound | None:
-    """The number of objects that it is keyed by, where they were there before in each census that it grew in."""
-    if series.fresh_keys or growth <= 0 or not living.can_tell:
-        return series.keyed
+def _bound_by_objects(series: Series, item: object, base: type, growth: int, living: Living) -> Bound | None:
+    """The number of objects that it holds or could, where they were there before in each census that it grew in."""
     with contextlib.suppress(RuntimeError):  # it is being changed
-        series.keyed = living.bound(item, base, growth)
-        series.fresh_keys = series.keyed is None
-    return series.keyed
+        return living.bound(series.keyed, item, base, growth)
+    return series.keyed.bound
 
 
 def _weak(where: Located) -> str:

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers that are keyed by objects which were there before: they fill up to the number of these, and no further.
+"""Containers of objects that were there before: they fill up to the number of these, and no further.
 
 A dict or set has each key once. Where the keys are objects of some class (a class, a function, a program's own object;
 weakly referenced ones too) and these do not become more while the container grows, it is filling over a fixed set of
-them. A leak brings its keys along, so their number grows with it.
+them. So it is where the values of a dict, or the entries of a list, are such objects and none is there twice. A leak
+brings its objects along, so their number grows with it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType
@@ -26,6 +28,21 @@ IN_STEP = 8
 # All keys are looked at, up to so many.
 MOST = 50_000
 SHOWN = 3
+
+
+@dataclass
+class Keyed:
+    """What is known of the objects in a container.
+
+    Attributes:
+        bound: Their number, where that limits it.
+        fresh: Whether they came with the entries once, so that it is not asked again.
+        living: Objects of their classes at the last look, by the class's address.
+    """
+
+    bound: Bound | None = None
+    fresh: bool = False
+    living: dict[int, int] = field(default_factory=dict)
 
 
 class Living:
@@ -47,10 +64,11 @@ class Living:
         """Whether objects can be counted, and compared with a walk before."""
         return isinstance(self._walk, NativeWalk) and self._before is not None
 
-    def bound(self, container: Any, base: type, growth: int) -> Bound | None:
-        """The number of objects that are keys or could be, where these did not become more while the container grew.
+    def bound(self, keyed: Keyed, container: Any, base: type, growth: int) -> Bound | None:
+        """The number of objects that are in a container or could be, where they did not become more while it grew.
 
         Args:
+            keyed: What is known of the container, which is brought up to date.
             container: The container.
             base: The container type that it derives from.
             growth: Entries that it gained since the census before.
@@ -58,39 +76,66 @@ class Living:
         Raises:
             RuntimeError: It is being changed.
         """
-        classes = self._classes(container, base)
-        if not classes or not self._count():
-            return None
-        living = sum(self._living[one] for one in classes)
-        if sum(self._added[one] for one in classes) * IN_STEP >= growth:
-            return None
-        if living < base.__len__(container):  # type: ignore[attr-defined]  # some of them were not seen
-            return None
-        shown = ", ".join(sorted(classes.values())[:SHOWN]) + (", ..." if len(classes) > SHOWN else "")
-        count = f"{living:,} objects of type {shown}"
-        return Bound(living, f"at most one entry for each of the {count} that live, and these do not become more")
+        if keyed.fresh or growth <= 0 or not self.can_tell:
+            return keyed.bound
+        classes, before = self._classes(container, base), keyed.living
+        self._count()
+        keyed.living = {one: self._living[one] for one in classes}
+        came = sum(self._came(one, before) for one in classes)
+        living = sum(keyed.living.values())
+        fixed = bool(classes) and came * IN_STEP < growth and living >= base.__len__(container)  # type: ignore[attr-defined]
+        # At the first look objects that are now found by another way count as new.
+        keyed.fresh = not classes or (bool(before) and not fixed)
+        keyed.bound = Bound(living, _reason(living, classes)) if fixed else None
+        return keyed.bound
+
+    def _came(self, cls: int, before: dict[int, int]) -> int:
+        return self._living[cls] - before[cls] if cls in before else self._added[cls]
 
     def _classes(self, container: Any, base: type) -> dict[int, str]:
-        """Classes of the keys by address, with their names; none where not all keys are objects of their own."""
-        is_keyed = derives(base, dict) or base is set
-        if not is_keyed or not self.can_tell or base.__len__(container) > MOST:  # type: ignore[attr-defined]
+        """Classes of what each entry has once, by address, with their names; none where that is not so."""
+        if not self.can_tell or base is bytearray or base.__len__(container) > MOST:  # type: ignore[attr-defined]
             return {}
-        found: dict[int, str] = {}
-        for key in base.__iter__(container):  # type: ignore[attr-defined]
-            target = _target(key)
-            if not _has_identity(target):
-                return {}
-            found[id(type(target))] = type_name(type(target))
-        return found
+        found = _of_keys(container, base) if derives(base, dict) or base is set else {}
+        return found or _of_entries(container, base)
 
-    def _count(self) -> bool:
+    def _count(self) -> None:
         if not self._living and isinstance(self._walk, NativeWalk):
             for group in range(self._walk.table.groups):
                 _, _, cls, count, _, _ = self._walk.table.group(group)
                 self._living[id(cls)] += count
             for group, then, now, _, _ in native.NATIVE.Tally(self._walk.table).grown(self._before):
                 self._added[id(self._walk.table.group(group)[2])] += max(0, now - then)
-        return bool(self._living)
+
+
+def _reason(living: int, classes: dict[int, str]) -> str:
+    shown = ", ".join(sorted(set(classes.values()))[:SHOWN]) + (", ..." if len(classes) > SHOWN else "")
+    return f"at most one entry for each of the {living:,} objects of type {shown} that live and do not become more"
+
+
+def _of_keys(container: Any, base: type) -> dict[int, str]:
+    """Classes of the keys; none where not all of them are objects of their own."""
+    found: dict[int, str] = {}
+    for key in base.__iter__(container):  # type: ignore[attr-defined]
+        target = _target(key)
+        if not _has_identity(target):
+            return {}
+        found[id(type(target))] = type_name(type(target))
+    return found
+
+
+def _of_entries(container: Any, base: type) -> dict[int, str]:
+    """Classes of a mapping's values, or of the entries of a sequence; none where an object is there twice."""
+    entries = dict.values(container) if derives(base, dict) else base.__iter__(container)  # type: ignore[attr-defined]
+    found: dict[int, str] = {}
+    there: set[int] = set()
+    for one in entries:
+        target = _target(one)
+        if not _has_identity(target) or id(target) in there:
+            return {}
+        there.add(id(target))
+        found[id(type(target))] = type_name(type(target))
+    return found
 
 
 def _target(key: object) -> object:

@@ -25,7 +25,8 @@ _SILENT = {"RESUME", "PRECALL", "NOP", "CACHE", "PUSH_NULL", "EXTENDED_ARG", "NO
 _GLOBALS = {"LOAD_GLOBAL", "LOAD_NAME"}
 _VARIABLES = {"LOAD_DEREF", "LOAD_CLOSURE", "LOAD_CLASSDEREF"}
 
-# Kind (`global`, `variable`, `self` for an attribute of the first argument, `const`, `do` for the rest) and name.
+# Kind (`global`, `variable`, `self` for an attribute of the first argument, `const`, `do` for the rest) and name, with
+# dots between where it is an attribute of an attribute.
 Token = tuple[str, object]
 LEN: Token = ("global", "len")
 CALL: Token = ("do", "CALL")
@@ -58,14 +59,15 @@ def compared_with(container: object, owners: list[object]) -> list[Compared]:
 
 
 def tokens(code: CodeType) -> list[Token]:
-    """What a function loads and does, in order; an attribute of its first argument is one token."""
+    """What a function loads and does, in order; an attribute of a name, and of that, is one token."""
     first = code.co_varnames[:1]
     found: list[Token] = []
     for one in dis.get_instructions(code):
         if one.opname in _SILENT:
             continue
-        if one.opname in {"LOAD_ATTR", "LOAD_METHOD"} and found and found[-1] == ("local", first):
-            found[-1] = ("self", one.argval)
+        kind, name = found[-1] if found else NOTHING
+        if one.opname in {"LOAD_ATTR", "LOAD_METHOD"} and kind in {"local", "self", "global"}:
+            found[-1] = ("self", one.argval) if kind == "local" else (kind, f"{name}.{one.argval}")
         else:
             found.append(_token(one, first))
     return found
@@ -110,12 +112,18 @@ def _value(number: Token, function: FunctionType, owners: list[object]) -> objec
     kind, name = number
     if kind == "const":
         return name
-    if kind == "self" and type(name) is str:
-        owner = holder(owners)
-        return MISSING if owner is None else read(owner, name)
+    names = str(name).split(".")
+    if kind == "variable":
+        return dict(_captured(function)).get(names[0])
     if kind == "global":
-        return function.__globals__.get(str(name))
-    return dict(_captured(function)).get(str(name)) if kind == "variable" else MISSING
+        return _attribute_of(function.__globals__.get(names[0]), names[1:])
+    return _attribute_of(holder(owners), names) if kind == "self" else MISSING
+
+
+def _attribute_of(item: object, names: list[str]) -> object:
+    for name in names:
+        item = MISSING if item is None else read(item, name)
+    return item
 
 
 def _written(number: Token, function: FunctionType, owner: object) -> str:
