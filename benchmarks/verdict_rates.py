@@ -17,7 +17,8 @@ import numpy as np
 import synthetic_series as made
 
 from vllm_soak.verdict.bytes import judge_bytes
-from vllm_soak.verdict.growth import Growth, judge_growth
+from vllm_soak.verdict.growth import judge_growth
+from vllm_soak.verdict.lengths import Growth
 from vllm_soak.verdict.outcome import Outcome
 from vllm_soak.verdict.series import Series
 

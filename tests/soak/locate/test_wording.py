@@ -9,7 +9,8 @@ import pytest
 
 import vllm_soak
 from vllm_soak.locate.wording import OF_CALLS, Wording, of_windows
-from vllm_soak.verdict.growth import Growth, judge_growth
+from vllm_soak.verdict.growth import judge_growth
+from vllm_soak.verdict.lengths import Growth
 from vllm_soak.verdict.series import Series
 
 OF_SECONDS = of_windows("second", 100)

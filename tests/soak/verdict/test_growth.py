@@ -11,7 +11,8 @@ import verdict_rates as rates
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vllm_soak.verdict.growth import FEWEST_ENTRIES, Growth, judge_growth
+from vllm_soak.verdict.growth import FEWEST_ENTRIES, judge_growth
+from vllm_soak.verdict.lengths import Growth
 from vllm_soak.verdict.outcome import Outcome
 from vllm_soak.verdict.series import Series
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vllm_soak.verdict.growth import MAY_BE_BOUNDED
+from vllm_soak.verdict.limited import MAY_BE_BOUNDED
 from vllm_soak.verdict.outcome import Outcome
 
 if TYPE_CHECKING:

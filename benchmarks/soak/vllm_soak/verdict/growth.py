@@ -7,19 +7,13 @@ that answers decides. A container that no rule claims is no suspect.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from vllm_soak.verdict.finding import Finding
 from vllm_soak.verdict.late import LateRun, late_run
+from vllm_soak.verdict.lengths import Growth
+from vllm_soak.verdict.limited import unless_limited
 from vllm_soak.verdict.outcome import Outcome
 from vllm_soak.verdict.pace import Pace, pace
-from vllm_soak.verdict.series import Series
 from vllm_soak.verdict.waves import climbs, risen
-
-if TYPE_CHECKING:
-    from vllm_soak.verdict.track import Track
 
 FEWEST_ROUNDS = 3
 # Growth below this many entries over all measured rounds is within what a handful of one-off
@@ -36,53 +30,6 @@ MOST_ROUNDS = 2 / 3
 # Rounds since growth began, the one that it began in left out, before it may be called a leak: as many
 # as a run has by default, so that what fills late gets the time that what fills early has.
 FEWEST_LATE_ROUNDS = 5
-MAY_BE_BOUNDED = "may-be-bounded"
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """What the rules look at.
-
-    Args:
-        series: Length over requests, from the end of warm-up.
-        bound: The greatest possible length, when it is known.
-        bound_reason: How it is known.
-        limit: A number beside it that reads like its limit.
-        limit_name: Where that stands.
-        first_round: As in `Track`.
-        idle: As in `Track`.
-    """
-
-    series: Series
-    bound: int | None = None
-    bound_reason: str = ""
-    first_round: int = 1
-    idle: int = 0
-    limit: int | None = None
-    limit_name: str = ""
-
-    @property
-    def steps(self) -> list[float]:
-        """Entries added in each round."""
-        return self.series.growth
-
-    @property
-    def rounds(self) -> int:
-        """Rounds that the container was seen to grow or not to grow in."""
-        return len(self.steps) + (self.idle + 1 if self.idle else 0)
-
-    @property
-    def grew(self) -> int:
-        """Rounds that it grew in."""
-        return sum(step > 0 for step in self.steps) + bool(self.idle)
-
-
-def growth_of(track: Track) -> Growth:
-    """Return what the rules look at for a container."""
-    last = track.rows[-1]
-    return Growth(
-        track.series, last.bound, last.bound_reason, track.first_round, track.idle, last.limit, last.limit_name
-    )
 
 
 def judge_growth(growth: Growth) -> Finding | None:
@@ -94,20 +41,6 @@ def judge_growth(growth: Growth) -> Finding | None:
         if finding is not None:
             return None if finding is NO_SUSPECT else unless_limited(growth, finding)
     return uneven(growth)
-
-
-def unless_limited(growth: Growth, finding: Finding) -> Finding:
-    """Keep back from calling a leak what may be a cache on its way to a limit: a leak passes that in the end."""
-    length, limit = growth.series.values[-1], growth.limit
-    if finding.outcome is not Outcome.LEAK or limit is None or length > limit:
-        return finding
-    left = math.ceil((limit - length + 1) * growth.series.work / growth.series.total)
-    return Finding(
-        Outcome.INCONCLUSIVE,
-        MAY_BE_BOUNDED,
-        f"{finding.reason}; holds {length:,.0f} entries, and {growth.limit_name}={limit:,} may be its limit",
-        f"run on until it stops or passes {limit:,} entries: some {left:,} more requests (--num-prompts, --max-rounds)",
-    )
 
 
 def is_small(growth: Growth) -> bool:

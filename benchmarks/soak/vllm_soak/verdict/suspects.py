@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from vllm_soak.verdict.companions import beside_limited
 from vllm_soak.verdict.defects import known_defect, patch_status
 from vllm_soak.verdict.explained import is_explained, rank
-from vllm_soak.verdict.growth import growth_of, judge_growth
+from vllm_soak.verdict.growth import judge_growth
+from vllm_soak.verdict.lengths import growth_of
 from vllm_soak.verdict.outcome import Outcome, Suspect
 from vllm_soak.verdict.series import Series
 from vllm_soak.verdict.track import Track, tracks
