@@ -55,7 +55,13 @@ def one_run(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     observation = Observation(store, folder, Subject(server.root, metrics=options.url, probe=server.probe))
     try:
         load.launch()
-        workload = {"kind": "unique", "input_len": options.input_len, "output_len": 1, "prefix_len": 0, "seed": 0}
+        workload = {
+            "kind": "unique",
+            "input_len": options.input_len,
+            "output_len": options.output_len,
+            "prefix_len": 0,
+            "seed": 0,
+        }
         known = {} if options.url else {"model": "m", "chars_per_token": 1.0}
         load.request("start", url=server.url, workload=workload, seed=os.getpid(), **known)
         observation.start()
@@ -145,6 +151,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rate", default="inf", help="requests a second, or inf for a closed loop")
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--input-len", type=int, default=8)
+    parser.add_argument("--output-len", type=int, default=1)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()

@@ -138,7 +138,7 @@ def watch(logs: np.ndarray, rng: np.random.Generator, waited: np.ndarray | None 
         values = {LATENCY_P50: middle, LATENCY_P99: high, THROUGHPUT: rate, CPU_PER_REQUEST: cores}
         if waited is not None:
             around.add(float(second), {"main_wait": waited[second], "others_cores": 2 * waited[second]})
-        one.add(float(second), second, values, around.wait(float(second)))
+        one.add(float(second), second, values, around.crowd(float(second)))
     return [step for step in told if not step.contention]
 
 

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vllm_soak.steps.change import FEWEST, FEWEST_ALIKE, alike, find_among, find_change, wander
+from vllm_soak.steps.change import FEWEST, FEWEST_ALIKE, find_among, find_change, wander
+from vllm_soak.steps.crowd import Crowd, alike
 
 EFFECT = 0.18
 FEWEST_BEFORE, FEWEST_AFTER = FEWEST
+CALM, BUSY = Crowd(0.1, 0.05), Crowd(0.8, 0.5)
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -87,19 +89,12 @@ def test_wander_is_the_farthest_that_any_stretch_was_off() -> None:
     assert wander(logs, 12) == 0.0
 
 
-def test_alike_are_the_bins_in_which_the_server_waited_as_long_as_in_the_newest() -> None:
-    waits = [0.05] * 5 + [0.9] * 3 + [None] + [0.1] * 10
-    assert alike(waits) == [*range(5), *range(9, 19)]
-    assert alike([None] * 20) == []
-    assert alike([0.05] * 20 + [1.0] * 6) == list(range(20, 26))
-
-
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.floats(1.3, 3.0))
 def test_a_step_that_bursts_of_others_hide_shows_among_bins_that_are_alike(seed: int, ratio: float) -> None:
     bursts = [at % 4 == 0 for at in range(44)]
     ratios = [(ratio if at >= 34 else 1.0) * (2.5 if burst else 1.0) for at, burst in enumerate(bursts)]
-    values, places = series(seed, ratios), alike([0.8 if burst else 0.1 for burst in bursts])
+    values, places = series(seed, ratios), alike([BUSY if burst else CALM for burst in bursts], FEWEST_ALIKE[1])
     found = find_among(values, places, EFFECT)
     assert found is not None
     assert abs(found.at - 34) <= 2
@@ -111,4 +106,4 @@ def test_a_step_that_bursts_of_others_hide_shows_among_bins_that_are_alike(seed:
 @given(seeds, st.floats(1.5, 5.0))
 def test_what_comes_with_waiting_is_no_step_among_bins_that_are_alike(seed: int, ratio: float) -> None:
     values = series(seed, [1.0] * 34 + [ratio] * 10)
-    assert find_among(values, alike([0.1] * 34 + [0.8] * 10), EFFECT) is None
+    assert find_among(values, alike([CALM] * 34 + [BUSY] * 10, FEWEST_ALIKE[1]), EFFECT) is None

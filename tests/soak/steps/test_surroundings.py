@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from vllm_soak.steps.surroundings import KEPT_SECONDS, UNCHANGED, Surroundings
+from vllm_soak.steps.crowd import Crowd
+from vllm_soak.steps.surroundings import KEPT_SECONDS, PROCESSORS, UNCHANGED, Surroundings
 from vllm_soak.store.outside import LevelStep
 
 
@@ -50,7 +51,8 @@ def step(before=0.2, after=0.3):
     return LevelStep("run", 100.0, 144.0, 9, {"latency_p50": [before, after]}, "latency_p50 rose by 50 %")
 
 
-NEIGHBOUR = {"others_cores": (0.1, 1.2), "main_wait": (0.05, 0.6), "cores": (1.1, 0.9)}
+NEIGHBOUR = {"others_cores": (0.3, 0.5), "main_wait": (0.05, 0.6), "cores": (1.1, 0.9)}
+CROWDED = {"others_cores": (0.1 * PROCESSORS, 0.5 * PROCESSORS), "main_wait": (0.05, 0.05), "cores": (1.1, 1.1)}
 
 
 @pytest.mark.parametrize(
@@ -59,9 +61,11 @@ NEIGHBOUR = {"others_cores": (0.1, 1.2), "main_wait": (0.05, 0.6), "cores": (1.1
         (NEIGHBOUR, step(), True),
         ({name: pair[::-1] for name, pair in NEIGHBOUR.items()}, step(0.3, 0.2), True),
         ({name: pair[::-1] for name, pair in NEIGHBOUR.items()}, step(), False),  # they left, and it became slower
-        ({**NEIGHBOUR, "main_wait": (0.05, 0.07)}, step(), False),  # they came, and it did not feel it
+        (CROWDED, step(), True),  # they share its cores, and it need not wait
+        (CROWDED, step(0.3, 0.2), False),
+        ({**NEIGHBOUR, "main_wait": (0.05, 0.07)}, step(), False),  # a few came, and it did not feel them
         ({**NEIGHBOUR, "others_cores": (0.1, 0.1)}, step(), False),  # there is nobody else
-        ({**NEIGHBOUR, "others_cores": (0.9, 0.5), "cores": (1.0, 1.5)}, step(), False),  # it waits for itself
+        ({**NEIGHBOUR, "others_cores": (0.5, 0.3), "cores": (1.0, 1.5)}, step(), False),  # it waits for itself
         ({"steal_cores": (0.0, 0.4)}, step(), True),
         ({}, step(), False),
     ],
@@ -80,7 +84,7 @@ def test_a_step_that_shows_where_the_server_waited_as_long_is_its_own_and_one_th
     assert shared(**NEIGHBOUR).explain(step(), True).contention == ""
     found = shared(**NEIGHBOUR).explain(step(), False)
     assert found.contention == (
-        "other programs used 0.10 cores before and 1.20 after; "
+        "other programs used 0.30 cores before and 0.50 after; "
         "the server's main threads waited 0.05 s a second for a core before and 0.60 s after; "
         "the server used 1.10 cores before and 0.90 after"
     )
@@ -88,9 +92,11 @@ def test_a_step_that_shows_where_the_server_waited_as_long_is_its_own_and_one_th
     assert shared(cores=(1.0, 1.0)).explain(step(), False).contention == UNCHANGED
 
 
-def test_how_long_the_server_waited_is_known_as_long_as_it_is_fresh():
+def test_how_much_others_are_in_the_way_is_known_as_long_as_it_is_fresh():
     found = shared(main_wait=(0.1, 0.4))
     found.add(180.0, {"others_cores": 0.5})
-    assert found.wait(181.0) == 0.4
-    assert found.wait(190.0) is None
-    assert Surroundings().wait(1.0) is None
+    assert found.crowd(181.0) == Crowd(0.4, 0.5 / PROCESSORS)
+    assert found.crowd(190.0) is None
+    assert Surroundings().crowd(1.0) is None
+    found.add(300.0, {"others_cores": 0.5})
+    assert found.crowd(300.0) is None

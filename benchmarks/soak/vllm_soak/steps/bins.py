@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from statistics import mean, median
+from statistics import median
+
+from vllm_soak.steps.crowd import Crowd, mean_crowd
 
 BIN_SECONDS = 5
 # Five minutes: long enough to know the noise, short enough to forget a drift.
@@ -19,12 +21,12 @@ class Bin:
     Args:
         elapsed: When its first second ended.
         value: Median of its seconds.
-        wait: Seconds a second that the server's main threads waited for a core, the mean; None where not known.
+        crowd: How much others on the machine were in the way, the mean; None where that is not known.
     """
 
     elapsed: float
     value: float
-    wait: float | None = None
+    crowd: Crowd | None = None
 
 
 class Bins:
@@ -36,19 +38,19 @@ class Bins:
     def __init__(self) -> None:
         self.bins: deque[Bin] = deque(maxlen=MOST_BINS)
         self._seconds: list[tuple[float, float]] = []
-        self._waits: list[float] = []
+        self._crowds: list[Crowd] = []
 
-    def add(self, elapsed: float, value: float, wait: float | None = None) -> bool:
+    def add(self, elapsed: float, value: float, crowd: Crowd | None = None) -> bool:
         """Take a second; return whether it completed a bin. What is not above 0 has no logarithm, and is left out."""
         if value <= 0:
             return False
         self._seconds.append((elapsed, value))
-        if wait is not None:
-            self._waits.append(wait)
+        if crowd is not None:
+            self._crowds.append(crowd)
         if len(self._seconds) < BIN_SECONDS:
             return False
-        wait = mean(self._waits) if self._waits else None
-        self.bins.append(Bin(self._seconds[0][0], median(value for _, value in self._seconds), wait))
+        middle = median(value for _, value in self._seconds)
+        self.bins.append(Bin(self._seconds[0][0], middle, mean_crowd(self._crowds)))
         self.drop_open()
         return True
 
@@ -56,14 +58,14 @@ class Bins:
         """Return the bins' values."""
         return [one.value for one in self.bins]
 
-    def waits(self) -> list[float | None]:
-        """Return how long the server waited for a core in each bin."""
-        return [one.wait for one in self.bins]
+    def crowds(self) -> list[Crowd | None]:
+        """Return how much others were in the way in each bin."""
+        return [one.crowd for one in self.bins]
 
     def drop_open(self) -> None:
         """Forget the bin that is not complete."""
         self._seconds.clear()
-        self._waits.clear()
+        self._crowds.clear()
 
     def forget(self, before: float) -> None:
         """Forget the bins that began before a moment."""

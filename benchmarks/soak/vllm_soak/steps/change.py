@@ -13,7 +13,7 @@ any series has a best one. A step is told only when
 All of this in logarithms, so that a rise and a fall by the same factor are equally far.
 
 On a machine that others use as well, most of what a series does by itself is theirs. So a step is also looked for
-among those bins alone in which the server waited about as long for a core as it does now: like with like.
+among those bins alone in which others were in the way about as much as they are now (`crowd.py`): like with like.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ FEWEST = (24, 8)
 # Among bins that are alike fewer are enough: the neighbours' bursts are not among them.
 FEWEST_ALIKE = (16, 6)
 NOISE_FACTOR = 2.0
-# Waits for a core that differ by no more than this are alike: in seconds a second, and as a share.
-ALIKE_SECONDS, ALIKE_SHARE = 0.08, 0.35
 # Share of the bins after a step that must be beyond the middle between both levels.
 STAYING = 0.9
 
@@ -84,16 +82,6 @@ def find_among(values: Sequence[float], places: Sequence[int], effect: float) ->
     """
     found = find_change([values[at] for at in places], effect, FEWEST_ALIKE)
     return found and replace(found, at=places[found.at])
-
-
-def alike(waits: Sequence[float | None]) -> list[int]:
-    """Return the indices of the bins in which the server waited about as long for a core as in the newest ones."""
-    newest = [one for one in waits[-FEWEST_ALIKE[1] :] if one is not None]
-    if not newest:
-        return []
-    now = median(newest)
-    farthest = ALIKE_SECONDS + ALIKE_SHARE * now
-    return [at for at, wait in enumerate(waits) if wait is not None and abs(wait - now) <= farthest]
 
 
 def candidates(logs: np.ndarray, before: int, after: int) -> list[int]:

@@ -30,7 +30,7 @@ class Feed:
         if point.process in {HOST, TREE}:
             self.surroundings.add(point.elapsed, point.values)
         elif point.process == CLIENT:
-            self.watch.add(point.elapsed, point.requests, point.values, self.surroundings.wait(point.elapsed))
+            self.watch.add(point.elapsed, point.requests, point.values, self.surroundings.crowd(point.elapsed))
 
 
 def replay(points: Iterable[Point], after: float = 0.0) -> list[LevelStep]:

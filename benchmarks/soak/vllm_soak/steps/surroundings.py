@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from vllm_soak.steps.crowd import Crowd
 from vllm_soak.steps.series import slower
 from vllm_soak.store.outside import LevelStep
 
@@ -16,13 +18,15 @@ BEFORE_SECONDS = 120.0
 # Shares of the time before and after a step that differ by this much are told.
 TELLING = 0.15
 # Others account for a step when they use so many cores, and the server's main threads wait for a core (or any task of
-# the machine does) so much more of the time.
-CORES, WAITING = 0.25, 0.1
+# the machine does) so much more of the time; or when they use so much more of the machine, waiting or not: on the other
+# thread of a core they slow the server without making it wait.
+CORES, WAITING, SHARE = 0.25, 0.1, 0.15
 # A quota, or another guest of the host, that takes so many cores or so much of the time needs no second sign.
 TAKEN = 0.1
-UNCHANGED = "it does not show in the seconds in which the server waited as long for a core as before"
+UNCHANGED = "it does not show in the seconds in which others were in the way as much as before"
 # A reading that is older than this says nothing of a second of load.
 FRESH_SECONDS = 3.0
+PROCESSORS = os.cpu_count() or 1
 OTHERS, WAIT, OWN = "others_cores", "main_wait", "cores"
 
 
@@ -73,12 +77,11 @@ class Surroundings:
         while self._rows[-1][0] - self._rows[0][0] > KEPT_SECONDS:
             self._rows.popleft()
 
-    def wait(self, elapsed: float) -> float | None:
-        """Return how long the server's main threads waited by the last reading, None when not known or too old."""
-        for at, values in reversed(list(self._rows)[-4:]):
-            if WAIT in values and elapsed - at <= FRESH_SECONDS:
-                return values[WAIT]
-        return None
+    def crowd(self, elapsed: float) -> Crowd | None:
+        """Return how much others were in the way by the last readings, None when that is not known or too old."""
+        fresh = [values for at, values in list(self._rows)[-4:] if elapsed - at <= FRESH_SECONDS]
+        last = {name: value for values in fresh for name, value in values.items()}
+        return Crowd(last[WAIT], last.get(OTHERS, 0.0) / PROCESSORS) if WAIT in last else None
 
     def levels(self, name: str, at: float) -> tuple[float, float] | None:
         """Return the mean of a sign in the two minutes before a moment and since; None when one is not known."""
@@ -99,8 +102,8 @@ class Surroundings:
 
         Args:
             step: The step.
-            alike: Whether it shows among seconds in which the server waited about as long for a core; None where
-                there are too few of them.
+            alike: Whether it shows among seconds in which others were in the way about as much; None where there are
+                too few of them.
         """
         around = self.change(step.elapsed)
         told = replace(step, reason=f"{step.reason} ({around})") if around else step
@@ -111,8 +114,8 @@ class Surroundings:
     def is_of_others(self, step: LevelStep) -> bool:
         """Whether others took from the server, or gave back to it, what makes it so much slower, or faster.
 
-        They did when a quota or another guest of the host took more, or when the server waited more for a core while
-        others used a good part of the machine, and not because the server itself began to use more.
+        They did when a quota or another guest of the host took more, when others used much more of the machine, or when
+        the server waited more for a core while others used some of it, and the server itself did not use more.
         """
         way = 1 if slower(step.changes) else -1
         levels = {name: both for name in SIGNS if (both := self.levels(name, step.elapsed)) is not None}
@@ -120,7 +123,8 @@ class Surroundings:
         taken = max(rises.get("steal_cores", 0.0), rises.get("cgroup_throttled_us", 0.0))
         felt = rises.get(WAIT, rises.get("cpu_pressure_some", 0.0))
         busy = max(levels.get(OTHERS, (0.0, 0.0))) >= CORES and rises.get(OTHERS, 0.0) >= rises.get(OWN, 0.0)
-        return taken >= TAKEN or (felt >= WAITING and busy)
+        much = rises.get(OTHERS, 0.0) >= SHARE * PROCESSORS
+        return taken >= TAKEN or much or (felt >= WAITING and busy)
 
 
 def mean(rows: list[tuple[float, float]]) -> float | None:

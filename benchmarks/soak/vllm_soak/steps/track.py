@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 from vllm_soak.steps.bins import BIN_SECONDS, Bins
-from vllm_soak.steps.change import FEWEST_ALIKE, Change, alike, find_among, find_change
+from vllm_soak.steps.change import FEWEST_ALIKE, Change, find_among, find_change
+from vllm_soak.steps.crowd import Crowd, alike
 
 # A step must be found in this many bins in a row, at the same place give or take so many seconds.
 CONFIRMATIONS = 2
@@ -43,9 +44,9 @@ class Track:
         """Whether a step was found often enough."""
         return self.times >= CONFIRMATIONS
 
-    def add(self, elapsed: float, value: float, wait: float | None = None) -> bool:
+    def add(self, elapsed: float, value: float, crowd: Crowd | None = None) -> bool:
         """Take a second; return whether a step is certain now."""
-        if not self.bins.add(elapsed, value, wait):
+        if not self.bins.add(elapsed, value, crowd):
             return False
         self.change, self.alike = self._look()
         if self.change is None:
@@ -70,7 +71,7 @@ class Track:
 
     def _look(self) -> tuple[Change | None, bool | None]:
         """Return the step, and whether it shows among bins that are alike; these are asked first."""
-        values, places = self.bins.values(), alike(self.bins.waits())
+        values, places = self.bins.values(), alike(self.bins.crowds(), FEWEST_ALIKE[1])
         among = find_among(values, places, self.effect)
         if among is not None:
             return among, True

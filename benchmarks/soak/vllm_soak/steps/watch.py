@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from vllm_soak.steps.bins import BIN_SECONDS
 from vllm_soak.steps.change import Change
+from vllm_soak.steps.crowd import Crowd
 from vllm_soak.steps.series import EFFECTS
 from vllm_soak.steps.track import Track
 from vllm_soak.store.outside import LevelStep
@@ -35,8 +36,8 @@ class StepWatch:
         arm: Name of the arm, for the record.
         effects: Least change of each series as a share; other series are not watched.
         explain: Adds what else changed at a step, and whether others on the machine account for it. Its second
-            argument: whether the step shows among seconds in which the server waited about as long for a core, None
-            where there are too few of these.
+            argument: whether the step shows among seconds in which others were in the way about as much, None where
+            there are too few of these.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class StepWatch:
         self._settling = SETTLING
         self._paused = False
 
-    def add(self, elapsed: float, requests: int, values: Mapping[str, float], wait: float | None = None) -> None:
+    def add(self, elapsed: float, requests: int, values: Mapping[str, float], crowd: Crowd | None = None) -> None:
         """Take one second of load.
 
         Args:
@@ -62,14 +63,14 @@ class StepWatch:
             requests: Requests completed by then.
             values: Values of that second by series: seconds of latency, requests a second, processor seconds a
                 request. One that is missing, or 0, is left out.
-            wait: Seconds that the server's main threads waited for a core in it, None where that is not known.
+            crowd: How much others on the machine were in the way in it, None where that is not known.
         """
         if self._paused:
             return
         if self._settling:
             self._settling -= 1
             return
-        certain = [track.add(elapsed, values[name], wait) for name, track in self._tracks.items() if name in values]
+        certain = [track.add(elapsed, values[name], crowd) for name, track in self._tracks.items() if name in values]
         if any(certain):
             self._tell(elapsed, requests)
 
