@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vllm_soak.heap import native
 from vllm_soak.heap.attributes import type_module, type_name
+from vllm_soak.heap.chains import Chains
 from vllm_soak.heap.frames import shown_type
 from vllm_soak.heap.holders import Holders
 from vllm_soak.heap.inspectors.elements import one_an_entry, one_an_owner
@@ -78,6 +79,7 @@ class Tracked:
         samples: What a few members look like.
         length: Their number, or bytes, at the last census; None before the first.
         bound: The greatest number of them, where one is known.
+        holders: Members below each object that their chains hang on, until it is known which of these grows.
     """
 
     path: Path
@@ -88,6 +90,7 @@ class Tracked:
     samples: list[str]
     length: int | None = None
     bound: Bound | None = None
+    holders: Counter[int] = field(default_factory=Counter)
 
 
 class Populations:
@@ -136,6 +139,7 @@ class Populations:
         key = search.key(one.group)
         if key in self._tracked:
             self._tracked[key].exclusive = search.exclusive(one)
+            self._name_anew(search, one, self._tracked[key], taken)
             return
         path = search.path(one)
         if path is None:
@@ -153,7 +157,17 @@ class Populations:
             search.samples(one),
             None if by_bytes else one.objects_before,
             None if by_bytes else search.bound(one.group),
+            Counter() if by_bytes else search.holders(one.group),
         )
+
+    @staticmethod
+    def _name_anew(search: _Search, one: Grown, tracked: Tracked, taken: set[str]) -> None:
+        """Name the chain that grew since the census before, where there are several."""
+        if len(tracked.holders) > 1:
+            path = search.path_of_grown(one, tracked.holders)
+            if path is not None and path.text not in taken:
+                tracked.path = path
+        tracked.holders = Counter()
 
     def _known(self, now: Any, search: _Search) -> Iterator[tuple[int, dict[str, Any]]]:
         for key, tracked in self._tracked.items():
@@ -216,6 +230,18 @@ class _Search:
         found = self._found(one.group)
         own = bool(found) and all(is_own_code(member.item) for member in found)
         return None if own or self._is_ours(where.path) else where.path._replace(general=True)
+
+    def holders(self, group: int) -> Counter[int]:
+        """Members below each object that their chains hang on."""
+        return Chains(self._walk, group).holders
+
+    def path_of_grown(self, one: Grown, before: Counter[int]) -> Path | None:
+        """The way to the outermost member of the chain that grew most since a census, or None if none is known."""
+        chains = Chains(self._walk, one.group)
+        (holder, _), *_ = (chains.holders - before).most_common(1) or [(0, 0)]
+        first = chains.first(holder) if holder in before else None
+        where = None if first is None else self._locate(self._walk.table.way(first))
+        return None if where is None or self._is_ours(where.path) else where.path._replace(general=True)
 
     def types(self, one: Grown) -> list[str]:
         """What members are, in words: a generator with the place where it stands."""
