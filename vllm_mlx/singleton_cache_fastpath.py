@@ -3,7 +3,7 @@
 
 Upstream gives such a cache the methods of a batch's by binding functions to the object itself, so that it refers
 to itself: when its request is over, its arrays stay until the garbage collector comes by, which on a busy server
-may be many requests later. Here the methods hold the cache weakly, and do the same. rapid-mlx 0.16.10 does so too.
+may be many requests later. Here the methods hold the cache weakly, and do the same, as in rapid-mlx from 0.15.6 on.
 """
 
 from __future__ import annotations

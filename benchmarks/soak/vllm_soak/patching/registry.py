@@ -135,8 +135,8 @@ HYBRID_DISK_TIER = Patch(
 SINGLETON_CYCLE = Patch(
     name="singleton-cycle",
     summary="The cache of a request that ran alone refers to itself, and stays until garbage is collected",
-    upstream="rapid-mlx 4108",
-    affected=">=0.12.0,<0.14",
+    upstream="rapid-mlx 4108, in 0.15.6",
+    affected=">=0.12.11,<0.15.6",
     targets=_targets("vllm_mlx.singleton_cache_fastpath"),
     already_fixed=lambda: False,
     present=_check("vllm_mlx.singleton_cache_fastpath", "makes_cycles"),
