@@ -11,75 +11,14 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
+from vllm_soak.patches.vllm_mlx.prefix_ledger import LEDGER, Ledger, entries, ledger_of, resident_bytes
 from vllm_soak.patching.fingerprint import table
 from vllm_soak.patching.patch import Target
 
 LOGGER = logging.getLogger("vllm.vllm_soak")
-_LEDGER = "_vllm_soak_ledger"
-_DEEPEST = 6  # lists of caches of lists of arrays, and dictionaries around them
-
-
-class Ledger:
-    """Bytes of each entry of one prefix cache.
-
-    Args:
-        limit: Bytes that the entries may take together.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.total = 0
-        self.too_large = 0
-        self._sizes: dict[tuple[int, ...], int] = {}
-
-    def add(self, tokens: Sequence[int], size: int) -> None:
-        """Enter an entry; one that is there already stays as it is, as it does in the cache."""
-        key = tuple(tokens)
-        if key not in self._sizes:
-            self._sizes[key] = size
-            self.total += size
-
-    def drop(self, tokens: Sequence[int]) -> None:
-        """Strike out an entry."""
-        self.total -= self._sizes.pop(tuple(tokens), 0)
-
-    def clear(self) -> None:
-        """Strike out all entries."""
-        self._sizes.clear()
-        self.total = 0
-
-
-def ledger_of(cache: Any) -> Ledger | None:
-    """The ledger of a prefix cache, or None of one that was made before the patch was applied."""
-    found = vars(cache).get(_LEDGER)
-    return found if isinstance(found, Ledger) else None
-
-
-def resident_bytes(stored: Any) -> int:
-    """Bytes of the distinct arrays in what is to be stored.
-
-    An array that is a view of a larger buffer counts what it shows: mlx does not tell whose buffer it is.
-    """
-    return sum({id(array): int(array.nbytes) for array in _arrays(stored, _DEEPEST)}.values())
-
-
-def _arrays(thing: Any, depth: int) -> Iterator[Any]:
-    if hasattr(thing, "nbytes") and hasattr(thing, "shape") and not hasattr(thing, "state"):
-        yield thing
-        return
-    if depth:
-        for part in _parts(thing):
-            yield from _arrays(part, depth - 1)
-
-
-def _parts(thing: Any) -> Sequence[Any]:
-    if isinstance(thing, list | tuple):
-        return thing
-    inner = thing if isinstance(thing, dict) else getattr(thing, "__dict__", {})
-    return list(inner.values())
 
 
 def with_limit(init: Callable[..., None]) -> Callable[..., None]:
@@ -91,7 +30,7 @@ def with_limit(init: Callable[..., None]) -> Callable[..., None]:
         try:
             cache = getattr(self, "prefix_cache", None)
             if cache is not None:
-                vars(cache)[_LEDGER] = Ledger(_limit(self.config))
+                vars(cache)[LEDGER] = Ledger(_limit(self.config))
         except Exception as error:  # noqa: BLE001 - the engine goes on, with its own limit only
             _complain_once(f"no limit could be set ({error!r})")
 
@@ -186,19 +125,8 @@ def _complain_once(reason: str) -> None:
 def exceeds_limit(scheduler: Any) -> bool:
     """Behaviour check: whether an entry-count cache holds more bytes than `cache_memory_mb` allows."""
     cache = scheduler.prefix_cache
-    held = resident_bytes(list(_entries(cache._cache)))  # noqa: SLF001 - there is no public view
+    held = resident_bytes(list(entries(cache._cache)))  # noqa: SLF001 - there is no public view
     return held > _limit(scheduler.config)
-
-
-def _entries(node: Any) -> Iterator[Any]:
-    """Every cached prompt of upstream's tree of tokens."""
-    waiting = [node]
-    while waiting:
-        for step, child in waiting.pop().items():
-            if step == "cache":
-                yield child.prompt_cache
-            else:
-                waiting.append(child)
 
 
 _RAPID = "0.9.13 0.10.0 0.10.18 0.12.18 0.13.1 0.13.2 0.13.4 0.16.10"

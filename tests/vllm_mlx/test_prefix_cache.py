@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from vllm_soak.engines.mlx.observe import observe
 from vllm_soak.engines.mlx.turns import chat
-from vllm_soak.patches.vllm_mlx import prefix_cache as ours
+from vllm_soak.patches.vllm_mlx import prefix_ledger as ours
 from vllm_soak.patching.registry import PREFIX_CACHE_BYTES
 
 LIMIT_MB = 4
@@ -122,7 +122,7 @@ def test_the_ledger_is_the_content_whatever_happens(patch: Callable[[str], Any])
                 cache.fetch_cache(tokens)
             else:
                 cache.clear()
-            entries = list(ours._entries(cache._cache))
+            entries = list(ours.entries(cache._cache))
             assert ledger.total == sum(ours.resident_bytes(one) for one in entries) <= 4 * limit
             assert len(entries) == len(cache) <= most
 
