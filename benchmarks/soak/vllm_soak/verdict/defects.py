@@ -39,7 +39,7 @@ _METRICS = "start with `disable_log_stats=False`, which drains them"
 _STORE = "leave `VLLM_ENABLE_RESPONSES_API_STORE` unset, or restart the server"
 _OPEN = "vLLM, not fixed in 0.32.0"
 _STORED = ("responses-store", _OPEN, "0.32.0", _STORE)
-_BATCH = ("batch-lists", "mlx-lm 0.31.3", "0.4.0-0.13.4")
+_BATCH = ("batch-lists", "mlx-lm 0.31.3", "0.4.0-0.16.10")
 KNOWN = (
     KnownDefect("new-block-ids", "single_type_managers[i].new_block_ids", "vLLM PR 44490", "0.17.1-0.25.1"),
     KnownDefect("kv-eviction-events", "kv_metrics_collector._eviction_events", _OPEN, "0.12.0-0.32.0", _METRICS),
@@ -50,7 +50,10 @@ KNOWN = (
     KnownDefect(
         "lora-stats", "lora_states.lora_name_to_stats", "vLLM 0.12.0", "0.11.0", "move to vLLM 0.12.0 or later"
     ),
-    KnownDefect("mtp-state", "_step.__func__.<orig_step>.<_state>", "rapid-mlx 0.13.2", "0.9.13-0.13.1"),
+    *(
+        KnownDefect("mtp-state", f"{step}.<_state>", "rapid-mlx 0.13.2", "0.9.13-0.13.1")
+        for step in ("_generation_batch._step", "_step.__func__.<orig_step>")
+    ),
     *(KnownDefect(_BATCH[0], f"_generation_batch.{name}", *_BATCH[1:]) for name in ("logits_processors", "samplers")),
 )
 RINGS = (
@@ -61,6 +64,7 @@ RINGS = (
         "0.15.1",
         "move to vLLM 0.16.0 or later",
     ),
+    KnownDefect("singleton-cycle", "KVCache.filter.__self__ -> KVCache", "rapid-mlx 0.15.6", "0.12.11-0.15.5"),
 )
 
 
