@@ -114,3 +114,12 @@ def test_values_made_anew_are_not_counted() -> None:
         bounds(lambda service, at: service.by_object.update({at + 10_000: 1}), "service.by_object") == [None] * ROUNDS
     )
     assert bounds(lambda service, at: service.members.add(f"name {at}"), "service.members") == [None] * ROUNDS
+
+
+def test_equally_named_classes_are_counted_together() -> None:
+    """The walk knows them by name, so that each new one brings its object along."""
+
+    def fill(service: Service, _: int) -> None:
+        service.listed.append(type("Made", (), {})())
+
+    assert bounds(fill, "service.listed") == [None] * ROUNDS

@@ -28,6 +28,8 @@ IN_STEP = 8
 # All keys are looked at, up to so many.
 MOST = 50_000
 SHOWN = 3
+# As `DEEPEST` in `csrc/heap/groups.c`: objects so far from a root are counted with the one above, whatever they are.
+_DEEP = 60
 
 
 @dataclass
@@ -37,16 +39,18 @@ class Keyed:
     Attributes:
         bound: Their number, where that limits it.
         fresh: Whether they came with the entries once, so that it is not asked again.
-        living: Objects of their classes at the last look, by the class's address.
+        living: Objects of their classes at the last look, by the class's name.
     """
 
     bound: Bound | None = None
     fresh: bool = False
-    living: dict[int, int] = field(default_factory=dict)
+    living: dict[str, int] = field(default_factory=dict)
 
 
 class Living:
-    """Counts objects by class, once, when first asked.
+    """Counts objects by the names of their classes, once, when first asked.
+
+    By name, since the walk puts objects of equally named classes into one group.
 
     Args:
         walk: A finished walk; one in Python counts nothing.
@@ -56,8 +60,9 @@ class Living:
     def __init__(self, walk: AnyWalk, before: Any) -> None:
         self._walk = walk
         self._before = before
-        self._living: Counter[int] = Counter()
-        self._added: Counter[int] = Counter()
+        self._living: Counter[str] = Counter()
+        self._added: Counter[str] = Counter()
+        self._astray = 0
 
     @property
     def can_tell(self) -> bool:
@@ -81,7 +86,7 @@ class Living:
         classes, before = self._classes(container, base), keyed.living
         self._count()
         keyed.living = {one: self._living[one] for one in classes}
-        came = sum(self._came(one, before) for one in classes)
+        came = self._astray + sum(self._came(one, before) for one in classes)
         living = sum(keyed.living.values())
         fixed = bool(classes) and came * IN_STEP < growth and living >= base.__len__(container)  # type: ignore[attr-defined]
         # At the first look objects that are now found by another way count as new.
@@ -89,52 +94,61 @@ class Living:
         keyed.bound = Bound(living, _reason(living, classes)) if fixed else None
         return keyed.bound
 
-    def _came(self, cls: int, before: dict[int, int]) -> int:
-        return self._living[cls] - before[cls] if cls in before else self._added[cls]
+    def _came(self, name: str, before: dict[str, int]) -> int:
+        return self._living[name] - before[name] if name in before else self._added[name]
 
-    def _classes(self, container: Any, base: type) -> dict[int, str]:
-        """Classes of what each entry has once, by address, with their names; none where that is not so."""
-        if not self.can_tell or base is bytearray or base.__len__(container) > MOST:  # type: ignore[attr-defined]
-            return {}
-        found = _of_keys(container, base) if derives(base, dict) or base is set else {}
+    @staticmethod
+    def _classes(container: Any, base: type) -> set[str]:
+        """Names of the classes of what each entry has once; none where that is not so."""
+        if base is bytearray or base.__len__(container) > MOST:  # type: ignore[attr-defined]
+            return set()
+        found = _of_keys(container, base) if derives(base, dict) or base is set else set()
         return found or _of_entries(container, base)
 
     def _count(self) -> None:
-        if not self._living and isinstance(self._walk, NativeWalk):
-            for group in range(self._walk.table.groups):
-                _, _, cls, count, _, _ = self._walk.table.group(group)
-                self._living[id(cls)] += count
-            for group, then, now, _, _ in native.NATIVE.Tally(self._walk.table).grown(self._before):
-                self._added[id(self._walk.table.group(group)[2])] += max(0, now - then)
+        if self._living or not isinstance(self._walk, NativeWalk):
+            return
+        table = self._walk.table
+        names: list[str] = []
+        depths: list[int] = []
+        for group in range(table.groups):
+            _, parent, cls, count, _, _ = table.group(group)
+            depths.append(depths[parent] + 1 if 0 <= parent < group else 0)
+            names.append("" if cls is None else type_name(cls))
+            self._living[names[-1]] += count if depths[-1] < _DEEP else 0
+        for group, then, now, _, _ in native.NATIVE.Tally(table).grown(self._before):
+            added = max(0, now - then)
+            self._added[names[group]] += added
+            self._astray += added if depths[group] >= _DEEP else 0
 
 
-def _reason(living: int, classes: dict[int, str]) -> str:
-    shown = ", ".join(sorted(set(classes.values()))[:SHOWN]) + (", ..." if len(classes) > SHOWN else "")
+def _reason(living: int, classes: set[str]) -> str:
+    shown = ", ".join(sorted(classes)[:SHOWN]) + (", ..." if len(classes) > SHOWN else "")
     return f"at most one entry for each of the {living:,} objects of type {shown} that live and do not become more"
 
 
-def _of_keys(container: Any, base: type) -> dict[int, str]:
+def _of_keys(container: Any, base: type) -> set[str]:
     """Classes of the keys; none where not all of them are objects of their own."""
-    found: dict[int, str] = {}
+    found: set[str] = set()
     for key in base.__iter__(container):  # type: ignore[attr-defined]
         target = _target(key)
         if not _has_identity(target):
-            return {}
-        found[id(type(target))] = type_name(type(target))
+            return set()
+        found.add(type_name(type(target)))
     return found
 
 
-def _of_entries(container: Any, base: type) -> dict[int, str]:
+def _of_entries(container: Any, base: type) -> set[str]:
     """Classes of a mapping's values, or of the entries of a sequence; none where an object is there twice."""
     entries = dict.values(container) if derives(base, dict) else base.__iter__(container)  # type: ignore[attr-defined]
-    found: dict[int, str] = {}
+    found: set[str] = set()
     there: set[int] = set()
     for one in entries:
         target = _target(one)
         if not _has_identity(target) or id(target) in there:
-            return {}
+            return set()
         there.add(id(target))
-        found[id(type(target))] = type_name(type(target))
+        found.add(type_name(type(target)))
     return found
 
 
