@@ -135,7 +135,7 @@ class Watcher:
             if not self.server.lives():
                 raise EngineError(f"the server's process {self.server.pid} ended", "see the server's own log for why")
             self.observation.check()
-            least.look(list(self.observation.sampler.processes.values()))
+            least.look(list(self.observation.sampler.processes.values()), self._told())
             left = until - time.monotonic()
             if left <= 0 and least.by_pid:
                 return
@@ -144,9 +144,11 @@ class Watcher:
 
     def _record(self, process: str, pid: int, index: int, phase: str, least: Least) -> None:
         """Keep what is known of one process at the end of a window."""
-        values = {"in_use": least.by_pid[pid]} if pid in least.by_pid else {}
+        reading = least.by_pid.get(pid)
+        values = {"in_use": reading.bytes} if reading else {}
+        requests = min(reading.requests, self._total) if reading else self._total
         elapsed = time.monotonic() - self.began
-        self.store.add_sample(Sample(ARM, process, pid, phase, index, self._total, elapsed, values))
+        self.store.add_sample(Sample(ARM, process, pid, phase, index, requests, elapsed, values))
         socket = self.server.socket(pid)
         if socket is None:
             return
@@ -186,9 +188,11 @@ class Watcher:
         return self._total if told is None else max(self._total, round(told - self._first))
 
     def _told(self) -> int:
-        """Likewise as the sampler has read it last: for the axis of its points."""
+        """Likewise as the sampler has read it last: for the axis of its points, and for readings of memory."""
+        if self._first is None:
+            return round(time.monotonic() - self.began)
         told = self.observation.server.get("requests")
-        return round(told - self._first) if told is not None and self._first is not None else self._total
+        return self._total if told is None else max(self._total, round(told - self._first))
 
     def _facts(self) -> dict[str, Any]:
         health = self.server.health

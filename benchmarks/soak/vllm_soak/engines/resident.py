@@ -20,19 +20,30 @@ def in_use(pid: int) -> float | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Bytes in use of a process, and the requests that had been finished by then."""
+
+    bytes: float
+    requests: int
+
+
 @dataclass(slots=True)
 class Least:
     """The least bytes in use of each process over a window.
 
+    What grows has its least at the beginning of a window and not at its end: the count of requests is that of the same
+    moment, so that both go together.
+
     Args:
-        by_pid: Bytes by pid.
+        by_pid: Readings by pid.
     """
 
-    by_pid: dict[int, float] = field(default_factory=dict)
+    by_pid: dict[int, Reading] = field(default_factory=dict)
 
-    def look(self, pids: list[int]) -> None:
+    def look(self, pids: list[int], requests: int) -> None:
         """Read the processes once."""
         for pid in pids:
-            now = in_use(pid)
-            if now is not None:
-                self.by_pid[pid] = min(now, self.by_pid.get(pid, now))
+            now, least = in_use(pid), self.by_pid.get(pid)
+            if now is not None and (least is None or now < least.bytes):
+                self.by_pid[pid] = Reading(now, requests)

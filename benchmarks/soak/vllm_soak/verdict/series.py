@@ -97,7 +97,7 @@ def byte_series(arm: Arm, process: str, value: str = "in_use") -> Series:
     """Return bytes in use (anonymous memory plus swap, after collection and trim), or another value of the samples."""
     samples = samples_by_round(arm, process)
     points = [
-        (r.total_requests, samples[r.index].values[value])
+        (samples[r.index].requests, samples[r.index].values[value])
         for r in judged_rounds(arm)
         if r.index in samples and value in samples[r.index].values
     ]
