@@ -19,6 +19,8 @@ from vllm_soak.observe.role import is_engine, role_of, role_of_command
         ("/venv/bin/python -m vllm.entrypoints.openai.api_server --model m", "APIServer"),
         ("/venv/bin/python /venv/bin/vllm serve m --port 1", "APIServer"),
         ("python -m vllm_mlx.server", "APIServer"),
+        ("python -m vllm_soak.engines.mlx.server serve m", "APIServer"),
+        ("python -m vllm_soak.patched -- rapid-mlx serve m", "APIServer"),
         ("python -c from multiprocessing.resource_tracker import main;main(5)", "resource-tracker"),
         ("python -c from multiprocessing.spawn import spawn_main; spawn_main(pipe_handle=7)", "spawned"),
         ("python3.11 benchmarks/serve.py serve", "serve.py"),

@@ -20,6 +20,8 @@ MODULE = "vllm_soak.engines.mlx.server"
 OFF = {"enable_prefix_cache": "--disable-prefix-cache", "use_memory_aware_cache": "--no-memory-aware-cache"}
 # Before this release, speculative decoding had flags of its own.
 SPECULATIVE_CONFIG = Version("0.10.0")
+# Otherwise its log has a dozen lines for each request: gigabytes in a night.
+QUIET = ("--log-level", "WARNING")
 # Of a tiny model, whose random texts no parser can make sense of: replies come as they are.
 PLAIN = ("--no-reasoning-parser", "--no-tool-call-parser")
 
@@ -49,10 +51,10 @@ def setting(name: str, value: Any) -> list[str]:
 
 
 def standard(model: Path, release: Release) -> list[str]:
-    """What a release needs to serve several requests at once, and a tiny model's head for drafting tokens."""
+    """What a release needs to serve several requests at once in a quiet way, and a tiny model's head."""
     if release.name == "vllm-mlx":
         return ["--continuous-batching"]
-    return [*PLAIN, *speculative(model, release)] if model.name.startswith(OURS) else []
+    return [*QUIET, *PLAIN, *speculative(model, release)] if model.name.startswith(OURS) else [*QUIET]
 
 
 def speculative(model: Path, release: Release) -> list[str]:
