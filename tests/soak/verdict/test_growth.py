@@ -236,3 +236,14 @@ def test_no_null_series_that_begins_late_is_ever_a_leak(shape: str, *, named_lat
 def test_a_leak_that_begins_late_is_seen_before_the_last_look() -> None:
     seen = [rates.looks(rates.lengths(made.late_leak, seed), rates.judge_named_late) for seed in range(SEEDS)]
     assert set(seen) == {Outcome.LEAK}
+
+
+@pytest.mark.parametrize(("seconds", "outcome"), [(1800.0, Outcome.INCONCLUSIVE), (1801.0, Outcome.LEAK)])
+def test_what_may_be_emptied_by_age_is_open_until_the_run_is_older(seconds: float, outcome: Outcome) -> None:
+    found = judge_growth(replace(growth([100.0] * 5), age=1800.0, age_name="Sessions.ttl", seconds=seconds))
+    assert found is not None
+    assert found.outcome is outcome
+    if outcome is Outcome.INCONCLUSIVE:
+        assert found.rule == "may-be-bounded"
+        assert "Sessions.ttl=1,800 may be the age in seconds" in found.reason
+        assert "--duration" in found.settle

@@ -13,6 +13,7 @@ from vllm_soak.heap.attributes import type_name
 from vllm_soak.heap.bounds import bound_of
 from vllm_soak.heap.frames import shown_type
 from vllm_soak.heap.holders import Lengths
+from vllm_soak.heap.inspectors.ages import Age, named_age
 from vllm_soak.heap.inspectors.limits import Limit, named_limit
 from vllm_soak.heap.inspectors.weak import weak_registry
 from vllm_soak.heap.kinds import container_base, kind_of, length, shallow_bytes
@@ -58,6 +59,7 @@ class Series:
         exclusive: Exclusive bytes an entry when last measured.
         samples: What its last entries looked like then.
         limit: A number beside it that read like its limit then.
+        age: A time beside it that read like the age at which entries are dropped.
         times: Censuses in a row that it grew in, up to the last one.
         keyed: What is known of the objects that it holds.
     """
@@ -69,6 +71,7 @@ class Series:
     exclusive: float | None = None
     samples: list[str] = field(default_factory=list)
     limit: Limit | None = None
+    age: Age | None = None
     times: int = 0
     keyed: Keyed = field(default_factory=Keyed)
 
@@ -335,6 +338,7 @@ def _row(
     bound = bound_of(where.item, where.owners) or _bound_by_objects(series, where.item, base, growth, living)
     if measured:
         series.limit = named_limit(where.item, where.owners, series.length)
+        series.age = named_age(where.owners)
     limit = series.limit if bound is None and series.limit and series.length <= series.limit.length else None
     return {
         "path": series.path.text,
@@ -349,6 +353,8 @@ def _row(
         "bound_reason": "" if bound is None else bound.reason,
         "limit": None if limit is None else limit.length,
         "limit_name": "" if limit is None else limit.name,
+        "age": None if series.age is None else series.age.seconds,
+        "age_name": "" if series.age is None else series.age.name,
         "weak": _weak(where),
         "steps": series.path.steps,
         "entry_types": entry_types(where.item, base),

@@ -108,6 +108,8 @@ class Population:
         limit: A number beside the container that reads like its limit (`maxsize`, `capacity`), at least its length;
             a hint and no bound, since nobody has seen it stop there.
         limit_name: Where that number stands.
+        age: Seconds, where a number beside the container reads like the age at which its entries are dropped (`ttl`).
+        age_name: Where that number stands.
         weak: Why it keeps nothing alive (a registry of weak references), or an empty string.
         samples: What a few new entries look like: types, lengths and fields, no contents unless asked for.
     """
@@ -130,6 +132,8 @@ class Population:
     grown: int | None = None
     limit: int | None = None
     limit_name: str = ""
+    age: float | None = None
+    age_name: str = ""
     weak: str = ""
     samples: list[str] = field(default_factory=list)
 

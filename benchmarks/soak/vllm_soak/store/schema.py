@@ -81,6 +81,8 @@ CREATE TABLE population (
     grown INTEGER,
     "limit" INTEGER,
     limit_name TEXT NOT NULL DEFAULT '',
+    age REAL,
+    age_name TEXT NOT NULL DEFAULT '',
     weak TEXT NOT NULL DEFAULT '',
     samples TEXT NOT NULL DEFAULT '[]'
 );

@@ -21,6 +21,9 @@ class Growth:
         bound_reason: How it is known.
         limit: A number beside it that reads like its limit.
         limit_name: Where that stands.
+        age: Seconds after which entries may be dropped, by a number beside it.
+        age_name: Where that stands.
+        seconds: How long the rounds took under load.
         first_round: As in `Track`.
         idle: As in `Track`.
     """
@@ -32,6 +35,9 @@ class Growth:
     idle: int = 0
     limit: int | None = None
     limit_name: str = ""
+    age: float | None = None
+    age_name: str = ""
+    seconds: float = 0.0
 
     @property
     def steps(self) -> list[float]:
@@ -49,9 +55,23 @@ class Growth:
         return sum(step > 0 for step in self.steps) + bool(self.idle)
 
 
-def growth_of(track: Track) -> Growth:
-    """Return what the rules look at for a container."""
+def growth_of(track: Track, seconds: float = 0.0) -> Growth:
+    """Return what the rules look at for a container.
+
+    Args:
+        track: The container over the judged rounds.
+        seconds: How long the rounds took under load.
+    """
     last = track.rows[-1]
     return Growth(
-        track.series, last.bound, last.bound_reason, track.first_round, track.idle, last.limit, last.limit_name
+        series=track.series,
+        bound=last.bound,
+        bound_reason=last.bound_reason,
+        first_round=track.first_round,
+        idle=track.idle,
+        limit=last.limit,
+        limit_name=last.limit_name,
+        age=last.age,
+        age_name=last.age_name,
+        seconds=seconds,
     )

@@ -28,9 +28,9 @@ def judge_containers(arm: Arm, process: str) -> list[Judged]:
 
     A registry of weak references, and objects without a root, are left out when a leak explains them.
     """
-    judged = []
+    judged, seconds = [], sum(one.seconds for one in arm.rounds)
     for track in tracks(arm, process):
-        finding = judge_growth(growth_of(track))
+        finding = judge_growth(growth_of(track, seconds))
         if finding is not None:
             judged.append((suspect(arm, track, finding), finding, track.series))
     judged = beside_limited(judged)

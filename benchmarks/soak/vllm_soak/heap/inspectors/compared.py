@@ -141,10 +141,10 @@ def _about(container: object, owners: list[object]) -> Iterator[tuple[FunctionTy
         return
     if len(owners) == 1 and type(owner) is dict:  # a module's namespace
         for name in _names(owner, container):
-            yield from ((one, ("global", name)) for one in _of_module(owner) if name in one.__code__.co_names)
+            yield from ((one, ("global", name)) for one in functions_of_module(owner) if name in one.__code__.co_names)
         return
     for name in _names(existing_dict(owner) or _attributes(owner, container), container):
-        yield from ((one, ("self", name)) for one in _of_class(type(owner)) if name in one.__code__.co_names)
+        yield from ((one, ("self", name)) for one in functions_of_class(type(owner)) if name in one.__code__.co_names)
     for function in (one for one in owners[-3:] if type(one) is FunctionType):
         names = [name for name, value in _captured(function) if value is container]
         yield from ((function, ("variable", name)) for name in names)
@@ -157,11 +157,11 @@ def _names(namespace: dict[str, object], container: object) -> list[str]:
 
 def _attributes(owner: object, container: object) -> dict[str, object]:
     """Of an object without a namespace of its own: what it has under names that its methods mention."""
-    mentioned = {name for one in _of_class(type(owner)) for name in one.__code__.co_names}
+    mentioned = {name for one in functions_of_class(type(owner)) for name in one.__code__.co_names}
     return {name: container for name in mentioned if read(owner, name) is container}
 
 
-def _of_module(namespace: dict[str, object]) -> Iterator[FunctionType]:
+def functions_of_module(namespace: dict[str, object]) -> Iterator[FunctionType]:
     """Functions of a module, and of classes that were written in it."""
     value: Any
     for value in islice(list(namespace.values()), MOST_NAMES):
@@ -171,7 +171,8 @@ def _of_module(namespace: dict[str, object]) -> Iterator[FunctionType]:
             yield from _functions(value)
 
 
-def _of_class(cls: type) -> Iterator[FunctionType]:
+def functions_of_class(cls: type) -> Iterator[FunctionType]:
+    """Functions of a class and its bases, of its properties too."""
     return chain.from_iterable(map(_functions, mro(cls)))
 
 
