@@ -29,6 +29,7 @@ class Pool:
 POOL = Pool(900)
 NUMBERS = itertools.count()
 CLEAR = True
+NEEDS = "populations"
 
 
 def step() -> None:

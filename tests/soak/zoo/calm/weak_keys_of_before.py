@@ -13,6 +13,7 @@ SEEN: weakref.WeakKeyDictionary[object, int] = weakref.WeakKeyDictionary()
 NAMES: dict[type, str] = {}
 TURN = itertools.count()
 CLEAR = True
+NEEDS = "populations"
 
 
 @functools.singledispatch
