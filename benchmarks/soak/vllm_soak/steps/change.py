@@ -28,8 +28,8 @@ import numpy as np
 # Bins before and after a split: two minutes of what was usual, forty seconds of what is new. With twenty, neighbours
 # that took the machine for some seconds now and then were told in a third of the runs (benchmarks/step_rates.py).
 FEWEST = (24, 8)
-# Among bins that are alike fewer are enough: the neighbours' bursts are not among them.
-FEWEST_ALIKE = (16, 6)
+# Among bins that are alike fewer before are enough: the neighbours' bursts are not among them.
+FEWEST_ALIKE = (20, 8)
 NOISE_FACTOR = 2.0
 # Share of the bins after a step that must be beyond the middle between both levels.
 STAYING = 0.9
