@@ -335,9 +335,11 @@ def _row(
     base = container_base(where.item) or list
     if measured and growth > 0:
         _look_into(series, where.item, base, contents=contents)
-    bound = bound_of(where.item, where.owners) or _bound_by_objects(series, where.item, base, growth, living)
+    objects = _bound_by_objects(series, where.item, base, growth, living)
+    bound = bound_of(where.item, where.owners) or (objects if series.keyed.by_keys else None)
     if measured:
-        series.limit = named_limit(where.item, where.owners, series.length)
+        found = [named_limit(where.item, where.owners, series.length), _as_limit(objects)]
+        series.limit = min((one for one in found if one is not None), default=None)
         series.age = named_age(where.owners)
     limit = series.limit if bound is None and series.limit and series.length <= series.limit.length else None
     return {
@@ -360,6 +362,10 @@ def _row(
         "entry_types": entry_types(where.item, base),
         "samples": series.samples,
     }
+
+
+def _as_limit(objects: Bound | None) -> Limit | None:
+    return None if objects is None else Limit(objects.length, "the number of objects that it holds or could")
 
 
 def _bound_by_objects(series: Series, item: object, base: type, growth: int, living: Living) -> Bound | None:

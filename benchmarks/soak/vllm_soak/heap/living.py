@@ -3,8 +3,10 @@
 
 A dict or set has each key once. Where the keys are objects of some class (a class, a function, a program's own object;
 weakly referenced ones too) and these do not become more while the container grows, it is filling over a fixed set of
-them. So it is where the values of a dict, or the entries of a list, are such objects and none is there twice. A leak
-brings its objects along, so their number grows with it.
+them, and can have no more entries than these. A leak brings its objects along, so their number grows with it.
+
+Where the values of a dict, or the entries of a list, are such objects and none is there twice, it may be the same, or
+the run has only not come back to an object yet. So that number is a hint there, as in `inspectors.limits`.
 """
 
 from __future__ import annotations
@@ -38,11 +40,13 @@ class Keyed:
 
     Attributes:
         bound: Their number, where that limits it.
+        by_keys: Whether it does so for certain, because they are its keys; else it is a hint.
         fresh: Whether they came with the entries once, so that it is not asked again.
         living: Objects of their classes at the last look, by the class's name.
     """
 
     bound: Bound | None = None
+    by_keys: bool = True
     fresh: bool = False
     living: dict[str, int] = field(default_factory=dict)
 
@@ -83,7 +87,7 @@ class Living:
         """
         if keyed.fresh or growth <= 0 or not self.can_tell:
             return keyed.bound
-        classes, before = self._classes(container, base), keyed.living
+        classes, before = self._classes(keyed, container, base), keyed.living
         self._count()
         keyed.living = {one: self._living[one] for one in classes}
         came = self._astray + sum(self._came(one, before) for one in classes)
@@ -98,11 +102,12 @@ class Living:
         return self._living[name] - before[name] if name in before else self._added[name]
 
     @staticmethod
-    def _classes(container: Any, base: type) -> set[str]:
+    def _classes(keyed: Keyed, container: Any, base: type) -> set[str]:
         """Names of the classes of what each entry has once; none where that is not so."""
         if base is bytearray or base.__len__(container) > MOST:  # type: ignore[attr-defined]
             return set()
         found = _of_keys(container, base) if derives(base, dict) or base is set else set()
+        keyed.by_keys = bool(found)
         return found or _of_entries(container, base)
 
     def _count(self) -> None:

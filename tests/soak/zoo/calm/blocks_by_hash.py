@@ -28,7 +28,6 @@ class Pool:
 
 POOL = Pool(900)
 NUMBERS = itertools.count()
-CLEAR = True
 NEEDS = "populations"
 
 
