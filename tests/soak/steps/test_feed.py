@@ -46,16 +46,17 @@ def test_neighbours_that_come_and_stay_are_a_step_of_theirs_and_so_is_their_leav
 
 def test_neighbours_that_come_and_go_do_not_hide_a_step_of_the_server():
     def burst(second):
-        return second % 60 < 15
+        return second % 90 < 45
 
     made = points(
         400,
-        lambda second: (0.27 if second >= 255 else 0.2) * (2 if burst(second) else 1),
+        lambda second: (0.27 if second >= 315 else 0.2) * (2 if burst(second) else 1),
         wait=lambda second: 0.8 if burst(second) else 0.05,
         others=lambda second: 1.1 if burst(second) else 0.1,
     )
     (step,) = replay(made)
-    assert (step.contention, abs(step.elapsed - 255) <= 10) == ("", True)
+    assert (step.contention, abs(step.elapsed - 315) <= 10) == ("", True)
+    assert replay([one for one in made if one.process == CLIENT]) == []
 
 
 def test_after_neighbours_came_to_stay_a_step_of_the_server_is_still_found():
