@@ -98,6 +98,8 @@ def test_a_longer_soak_has_the_time_for_it(asked, doubled):
 def test_a_servers_arguments_stand_last():
     plan = {**Plan().as_json(), "driver": "serve", "server_args": ["org/model", "--seed", "1"]}
     assert command(plan, debug=True) == "vllm-soak run --driver serve --debug -- org/model --seed 1"
+    named = {**plan, "model": "org/model"}
+    assert command(named) == "vllm-soak run --driver serve -- org/model --seed 1", "the model is said once"
 
 
 def test_a_watch_is_repeated_as_a_watch():

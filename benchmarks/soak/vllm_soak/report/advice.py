@@ -48,11 +48,12 @@ def command(plan: dict[str, Any], **changes: object) -> str:
         return attach_command({**plan, **changes})
     standard = Plan().as_json()
     wanted = {**{name: plan.get(name, value) for name, value in standard.items()}, **changes}
+    given = [str(one) for one in wanted.get("server_args") or ()]
     words = ["vllm-soak", "run"]
     for name, value in wanted.items():
-        if name not in NOT_REPEATED and value != standard.get(name):
+        said = name in NOT_REPEATED or (name == "model" and str(value) in given)
+        if not said and value != standard.get(name):
             words += flag_words(name, value)
-    given = wanted.get("server_args") or ()
     return printable(shlex.join([*words, *(["--", *given] if given else [])]))
 
 
