@@ -29,7 +29,7 @@ def series(values: list[float]) -> Series:
 @pytest.mark.parametrize("widest", [2, 3])
 def test_a_leak_beneath_larger_waves_is_not_acquitted(widest: float) -> None:
     seen = outcomes(widest, 1)
-    assert seen.count(Outcome.NO_LEAK) < 0.1 * SEEDS
+    assert seen.count(Outcome.NO_LEAK) < 0.15 * SEEDS
 
 
 def test_waves_alone_are_no_suspect_and_never_a_leak() -> None:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from vllm_soak.verdict.series import Series
 
-# Fewer rounds say nothing; below the second number they are only reason to look on: half of the later levels suffice.
+# Fewer rounds say nothing; below the second number they are only reason to look on: half of the later levels above all
+# of the earlier ones, and all of the later above half of the earlier. Noise without memory does that in 2 of 20 times.
 FEWEST_ROUNDS = 5
 TELLING_ROUNDS = 10
 # The first and the last levels, as shares of all, that have to lie apart. Noise without memory does that once in 70
@@ -35,7 +36,8 @@ def climbs(series: Series) -> bool:
         return False
     if rounds < TELLING_ROUNDS:
         middle = len(values) // 2
-        return median(values[middle:]) > max(values[:middle])
+        earlier, later = values[:middle], values[middle:]
+        return median(later) > max(earlier) and min(later) > median(earlier)
     part = int(len(values) * APART)
     return min(values[-part:]) > max(values[:part]) and _is_even(values) and not _slows(series)
 
