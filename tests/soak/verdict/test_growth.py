@@ -102,6 +102,7 @@ def test_what_comes_and_goes_below_its_bound_is_no_suspect() -> None:
     assert rule([61.0, 273.0, -120.0, 60.0, 12.0], start=65, bound=1000) is None
     assert rule([6.0, 3.0, 4.0], start=1_975, bound=2_000) is None, "full"
     assert rule([6.0, 3.0, 4.0], start=975, bound=2_000) == ("bounded", "known-bound")
+    assert rule([2_000.0, 400.0, -3.0, 2.0, -1.0], start=0, bound=2_400) == ("bounded", "known-bound"), "it was filled"
 
 
 def test_a_known_bound_that_was_passed_does_not_excuse() -> None:
