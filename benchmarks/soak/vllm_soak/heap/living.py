@@ -70,8 +70,8 @@ class Living:
 
     @property
     def can_tell(self) -> bool:
-        """Whether objects can be counted, and compared with a walk before."""
-        return isinstance(self._walk, NativeWalk) and self._before is not None
+        """Whether all objects can be counted, and compared with a walk before."""
+        return isinstance(self._walk, NativeWalk) and self._before is not None and not self._walk.partial
 
     def bound(self, keyed: Keyed, container: Any, base: type, growth: int) -> Bound | None:
         """The number of objects that are in a container or could be, where they did not become more while it grew.

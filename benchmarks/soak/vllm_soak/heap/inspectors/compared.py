@@ -33,6 +33,7 @@ CALL: Token = ("do", "CALL")
 COMPARE: Token = ("do", "COMPARE_OP")
 NEGATIVE: Token = ("do", "UNARY_NEGATIVE")
 NOTHING: Token = ("const", None)
+_MINUS = dis.opmap["UNARY_NEGATIVE"]
 
 
 class Compared(NamedTuple):
@@ -141,13 +142,21 @@ def _about(container: object, owners: list[object]) -> Iterator[tuple[FunctionTy
         return
     if len(owners) == 1 and type(owner) is dict:  # a module's namespace
         for name in _names(owner, container):
-            yield from ((one, ("global", name)) for one in functions_of_module(owner) if name in one.__code__.co_names)
+            yield from ((one, ("global", name)) for one in functions_of_module(owner) if _speaks_of(one.__code__, name))
         return
     for name in _names(existing_dict(owner) or _attributes(owner, container), container):
-        yield from ((one, ("self", name)) for one in functions_of_class(type(owner)) if name in one.__code__.co_names)
+        yield from ((one, ("self", name)) for one in functions_of_class(type(owner)) if _speaks_of(one.__code__, name))
     for function in (one for one in owners[-3:] if type(one) is FunctionType):
         names = [name for name, value in _captured(function) if value is container]
         yield from ((function, ("variable", name)) for name in names)
+
+
+def _speaks_of(code: CodeType, name: str) -> bool:
+    """Whether a function may compare the length of what is called so: most need not be taken apart to see that."""
+    if name not in code.co_names:
+        return False
+    cuts = _MINUS in code.co_code or any(type(one) is int and one < 0 for one in code.co_consts)
+    return cuts or "len" in code.co_names
 
 
 def _names(namespace: dict[str, object], container: object) -> list[str]:
