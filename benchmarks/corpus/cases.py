@@ -150,12 +150,4 @@ CASES = (
     Case("entry-count-cache", "ignores-4-MB", "vllm-mlx==0.4.1", CACHED, counted("batch-lists")),
     Case("entry-count-cache", "patched", "vllm-mlx==0.4.1", FULL, counted("batch-lists,prefix-cache-bytes")),
     Case("prefix-budget", "4-MB", "vllm-mlx==0.4.1", FULL, chats("tiny:qwen3_5", "batch-lists", cache_memory_mb=4)),
-    Case(
-        "buffer-cache",
-        "1-GiB",
-        "vllm-mlx==0.4.1",
-        Expected((Outcome.FRAGMENTATION,)),
-        chats("tiny:qwen3_5", "batch-lists", enable_prefix_cache=False),
-        "mlx_buffers",
-    ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from vllm_soak.engines.host import DRIVERS, main
 
-SCENARIOS = ("aborts", "adapters", "front_end", "mlx_buffers", "shapes")
+SCENARIOS = ("aborts", "adapters", "front_end", "shapes")
 
 if __name__ == "__main__":
     DRIVERS.update({name: f"corpus.{name}" for name in SCENARIOS})

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read from a real engine: its memory, its arrays, its caches, and buffers that nobody uses."""
+"""What is read from a real engine: its memory, its arrays, its caches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import mlx.core as mx
-import pytest
-
 from vllm_soak.engines.mlx.observe import observe
 from vllm_soak.engines.mlx.turns import chat
-from vllm_soak.sampling.settle import settle
 
 
 def test_figures_after_a_turn(make_engine: Callable[..., Any]) -> None:
@@ -23,17 +19,3 @@ def test_figures_after_a_turn(make_engine: Callable[..., Any]) -> None:
     assert found["mlx_peak"] >= found["mlx_active"] > before["mlx_active"]
     assert found["kv_arrays"] >= 8  # keys and values of two layers in each entry
     assert found["array_bytes"] > before["array_bytes"]
-
-
-def test_settling_gives_unused_buffers_back() -> None:
-    limit = mx.set_cache_limit(1 << 30)
-    try:
-        wide = mx.zeros((4 << 20,), dtype=mx.float32) + 1
-        mx.eval(wide)
-        del wide
-        assert mx.get_cache_memory() >= 16 << 20
-        returned = settle().values["trim_returned"]
-        assert mx.get_cache_memory() == 0
-        assert returned == pytest.approx(16 << 20, rel=0.2)
-    finally:
-        mx.set_cache_limit(limit)

@@ -132,7 +132,7 @@ def serve(channel: Channel, start: dict[str, Any], engine: Engine) -> None:
 
 def load_plugins(driver: str) -> None:
     """Load the plugins, this package's among them; an engine on mlx knows of none but ours."""
-    if driver.startswith("mlx"):
+    if driver == "mlx":
         from vllm_soak.probe import plugin
 
         plugin.load(engine="vllm_mlx")

@@ -26,13 +26,6 @@ def mlx() -> dict[str, float]:
     }
 
 
-def release_buffers() -> None:
-    """Give buffers that mlx keeps for later back to the allocator, as `malloc_trim` does with the allocator's own."""
-    core = sys.modules.get("mlx.core")
-    if core is not None:
-        core.clear_cache()
-
-
 def arrays() -> list[Any]:
     """Every live mlx array that Python holds, in no order."""
     core = sys.modules.get("mlx.core")

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from vllm_soak.heap.cycles import Collector
 from vllm_soak.sampling.malloc import malloc, trim
 from vllm_soak.sampling.memory import in_use
-from vllm_soak.sampling.mlx import release_buffers
 
 _COLLECTOR = Collector()
 
@@ -33,15 +32,14 @@ def settle() -> Settled:
     Returns:
         The rings of objects that were collected, and as values `gc_freed`, the bytes by which memory in use
         or glibc's count of bytes handed out fell in the collection, whichever is more; `trim_returned`, the
-        bytes by which memory in use fell in the trim, mlx's unused buffers included (neither is below 0: an engine
-        that is not idle may grow meanwhile); `gc_objects`, the unreachable objects found; and `in_use` afterwards.
-        What cannot be measured here is absent.
+        bytes by which memory in use fell in the trim (neither is below 0: an engine that is not idle may grow
+        meanwhile); `gc_objects`, the unreachable objects found; and `in_use` afterwards. What cannot be measured
+        here is absent.
     """
     before, held = in_use(), malloc().get("allocated", 0.0)
     found = _COLLECTOR.collect()
     values = {"gc_objects": float(found.objects)}
     collected, kept = in_use(), malloc().get("allocated", 0.0)
-    release_buffers()
     trimmed = trim()
     after = in_use()
     if before is None or collected is None or after is None:
