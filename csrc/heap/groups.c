@@ -9,7 +9,6 @@
 #include "heap.h"
 
 #define LOOK_BACK 8
-#define DEEPEST 60u
 
 static int find(Groups *groups, uint64_t key, uint32_t parent, uint32_t kind, uint32_t *found) {
     if (column_reserve(&groups->groups, 1) < 0 || column_reserve(&groups->keys, 1) < 0 ||
@@ -28,7 +27,7 @@ static int find(Groups *groups, uint64_t key, uint32_t parent, uint32_t kind, ui
     groups->keys.used++;
     uint32_t depth = parent == NOBODY ? 0 : AT(groups->groups, Group, parent).depth + 1;
     AT(groups->keys, uint64_t, at) = key;
-    AT(groups->groups, Group, at) = (Group){0, parent, kind, 0, depth, NOBODY, NOBODY};
+    AT(groups->groups, Group, at) = (Group){0, parent, kind, 0, depth, NOBODY};
     AT(groups->index.slots, uint32_t, slot) = (uint32_t)at + 1;
     *found = (uint32_t)at;
     return 0;
@@ -88,11 +87,36 @@ int groups_child(Groups *groups, const Kinds *kinds, uint32_t parent, uint32_t k
     return 0;
 }
 
-void groups_count(Groups *groups, uint32_t group, uint32_t member) {
-    Group *one = &AT(groups->groups, Group, group);
+static uint64_t bytes_of(const Walk *walk, size_t at) {
+    uint32_t size = AT(walk->size, uint32_t, at);
+    for (size_t one = 0; size == UINT32_MAX && one < walk->large.used; one += 2) {
+        if (AT(walk->large, uint64_t, one) == at) {
+            return AT(walk->large, uint64_t, one + 1);
+        }
+    }
+    return size;
+}
+
+static void count(Walk *walk, uint32_t group, size_t member) {
+    Group *one = &AT(walk->groups.groups, Group, group);
     one->count++;
-    one->first = one->first == NOBODY ? member : one->first;
-    one->newest = member;
+    one->bytes += bytes_of(walk, member);
+    one->first = one->first == NOBODY ? (uint32_t)member : one->first;
+}
+
+int walk_group(Walk *walk) {
+    for (; walk->grouped < walk->address.used; walk->grouped++) {
+        size_t at = walk->grouped;
+        uint32_t parent = AT(walk->parent, uint32_t, at), kind = AT(walk->type, uint32_t, at) & KIND_MASK;
+        uint32_t *group = &AT(walk->group, uint32_t, at); /* a root has its own already */
+        uint32_t above = parent == NOBODY ? *group : AT(walk->group, uint32_t, parent);
+        if ((parent != NOBODY || above == UNROOTED_GROUP) &&
+            groups_child(&walk->groups, &walk->kinds, above, kind, group) < 0) {
+            return walk_fail(walk, "no memory for the walk's groups");
+        }
+        count(walk, *group, at);
+    }
+    return 0;
 }
 
 void groups_free(Groups *groups) {

@@ -12,91 +12,10 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <stddef.h>
-#include <stdint.h>
+#include "column.h"
 
 #define NOBODY UINT32_MAX
 #define BATCH 1024u
-
-/* A growing array of one width in a mapping of its own. */
-typedef struct {
-    char *base;
-    size_t width;
-    size_t used;
-    size_t room;
-    int small_pages; /* a large page is cleared at once when it is first touched: too long for a slice */
-} Column;
-
-#define AT(column, type, index) (((type *)(void *)(column).base)[index])
-
-int column_reserve(Column *column, size_t more); /* 0, or -1 when there is no memory; raises nothing */
-int column_prepare(Column *column, size_t entries); /* of an empty one: room that has been touched already */
-void column_free(Column *column);
-size_t column_bytes(const Column *column);
-
-/* Open addressing from a number to a position, at most 2/3 full. Slots hold position + 1. */
-typedef struct {
-    Column slots;
-    size_t mask;
-} Index;
-
-static inline uint64_t mix(uint64_t number) {
-    number ^= number >> 32;
-    number *= UINT64_C(0x9E3779B97F4A7C15);
-    return number ^ (number >> 29);
-}
-
-/* Where to look for a number: neighbours in memory are neighbours here, since what is allocated together is met
- * together, and then shares cache lines. */
-static inline uint64_t spread(uint64_t number) { return mix(number >> 10) + (number >> 4 & 63); }
-
-int index_reserve(Index *index, size_t entries, const Column *keys); /* keys: uint64_t per position */
-void index_free(Index *index);
-
-/* One bit for each 16 bytes of memory, in chunks of 4 MiB of addresses. */
-#define CHUNK_SHIFT 22
-#define CHUNK_WORDS 4096u
-#define CHUNK_NUMBER 24 /* bits of a chunk's number + 1, below its address */
-
-typedef struct {
-    Column bits;   /* uint64_t */
-    Column chunks; /* uint64_t: open addressing, at most half full */
-    uint32_t known;
-} Seen;
-
-int seen_new_chunk(Seen *seen, uint64_t chunk, uint32_t *number);
-void seen_free(Seen *seen);
-
-/* The word that holds an object's bit; -1 when there is no memory. */
-static inline int64_t seen_word(Seen *seen, const void *object) {
-    uint64_t address = (uint64_t)(uintptr_t)object, chunk = address >> CHUNK_SHIFT;
-    uint32_t number = 0;
-    size_t mask = seen->chunks.used - 1; /* without a table, no slot is looked at */
-    size_t slot = (size_t)(chunk * UINT64_C(0x9E3779B97F4A7C15) >> 32) & mask;
-    for (; seen->chunks.used > 0; slot = (slot + 1) & mask) {
-        uint64_t entry = AT(seen->chunks, uint64_t, slot);
-        if (entry >> CHUNK_NUMBER == chunk) {
-            number = (uint32_t)(entry & ((1u << CHUNK_NUMBER) - 1)) - 1;
-            return (int64_t)number * CHUNK_WORDS + (int64_t)(address >> 10 & (CHUNK_WORDS - 1));
-        }
-        if (entry == 0) {
-            break;
-        }
-    }
-    return seen_new_chunk(seen, chunk, &number) < 0 ? -1 : (int64_t)number * CHUNK_WORDS + (int64_t)(address >> 10 & (CHUNK_WORDS - 1));
-}
-
-static inline int seen_is(const Seen *seen, int64_t word, const void *object) {
-    return (int)(AT(seen->bits, uint64_t, word) >> ((uintptr_t)object >> 4 & 63) & 1);
-}
-
-/* 1 when it had not been met. */
-static inline int seen_mark(Seen *seen, int64_t word, const void *object) {
-    uint64_t *bits = &AT(seen->bits, uint64_t, word), bit = UINT64_C(1) << ((uintptr_t)object >> 4 & 63);
-    int fresh = (*bits & bit) == 0;
-    *bits |= bit;
-    return fresh;
-}
 
 /* How the objects of one type are treated. */
 typedef struct {
@@ -104,6 +23,7 @@ typedef struct {
     traverseproc traverse;
     PyObject *sizer; /* borrowed from the rules: `__sizeof__` of a type that we trust, or NULL */
     PyCFunction measure; /* the function behind it, once one was asked for */
+    PyObject *own;   /* `__sizeof__` of its own, once it was asked for, or None; strong */
     uint64_t name;   /* hash of its name and size: the same in every walk */
     Py_ssize_t basic;
     Py_ssize_t item;
@@ -132,6 +52,7 @@ typedef struct {
     PyObject *item;       /* type.__dict__["__itemsize__"] */
     PyObject *namespaces; /* type.__dict__["__dict__"] */
     PyObject *subclasses; /* type.__subclasses__ */
+    PyObject *sizer;      /* a type's own `__sizeof__`, or None */
 } Rules;
 
 typedef struct {
@@ -145,12 +66,18 @@ typedef struct {
 } Kinds;
 
 int kinds_find(Kinds *kinds, const Rules *rules, PyTypeObject *type, uint32_t *found);
+
+#define HASH_START UINT64_C(0xCBF29CE484222325) /* FNV-1a */
+#define HASH_PRIME UINT64_C(0x100000001B3)
+uint64_t hash_text(uint64_t hash, PyObject *text);
 enum { WHOLE, MAP, LIST_LIKE, TUPLE_LIKE, ITERATED };
 
 void kinds_shapes(void); /* to be called once: checks what is known of lists and strings */
 void kinds_free(Kinds *kinds);
 Py_ssize_t text_length(PyObject *text);
+uint8_t shape_of(PyTypeObject *type);
 size_t shallow_size(Kind *kind, PyObject *object);
+int is_static_type(const Kind *kind, PyObject *object);
 size_t container_length(const Kind *kind, PyObject *object);
 PyObject *read_descriptor(PyObject *descriptor, PyObject *object);
 
@@ -162,9 +89,9 @@ typedef struct {
     uint32_t count;
     uint32_t depth;
     uint32_t first; /* the member nearest to the root */
-    uint32_t newest;
 } Group;
 
+#define DEEPEST 60u /* groups below one another; what is further down belongs to the last one */
 #define GROUPS_RECENT 16384u
 
 typedef struct {
@@ -180,7 +107,6 @@ typedef struct {
 
 int groups_root(Groups *groups, uint64_t key, uint32_t kind, uint32_t *found);
 int groups_child(Groups *groups, const Kinds *kinds, uint32_t parent, uint32_t kind, uint32_t *found);
-void groups_count(Groups *groups, uint32_t group, uint32_t member);
 void groups_free(Groups *groups);
 
 #define OWN_GROUP 0u      /* what only the census reaches */
@@ -210,7 +136,12 @@ typedef struct {
     Column parent;  /* uint32_t */
     Column type;    /* uint32_t: kind and flags */
     Column size;    /* uint32_t, 4 GiB - 1 at most */
-    Column group;   /* uint32_t */
+    Column group;   /* uint32_t; of an object that was found through another, once the walk is over */
+    size_t grouped; /* objects that have their group */
+    Column large;   /* uint64_t: pairs of object and bytes, of those beyond */
+    Column order;   /* uint32_t: objects by group, once they were asked for */
+    Column begins;  /* uint32_t, of each group: where its members begin */
+    Column marks;   /* uint8_t, of each object: see members.c */
     Seen seen;
     Index index;     /* of addresses, when references are recorded */
     Column position; /* uint32_t, of each container */
@@ -223,7 +154,7 @@ typedef struct {
     Column garbage;    /* uint32_t: cyclic garbage in each group */
     Column dropped;  /* PyObject *: references to give back when the slice ends */
     PyObject *hidden; /* list */
-    PyObject *roots;  /* list of (object, key, late) */
+    PyObject *roots;  /* list of (label, object, place, owner, late) */
     size_t root;
     size_t hidden_at;
     size_t cursor;
@@ -276,6 +207,7 @@ int64_t now_ns(void);
 int is_value(PyObject *object); /* a number, a short text, None: too many and too plain to be listed */
 int walk_prepare(Walk *walk); /* for as many objects as are expected; needs no interpreter */
 int walk_room(Walk *walk);                                       /* for one more batch everywhere */
+int walk_fail(Walk *walk, const char *why);
 int walk_discover(Walk *walk, PyObject *object, uint32_t parent, uint32_t group, int late);
 int walk_meet(Walk *walk, PyObject *object); /* 1 when it had not been met; -1 failed */
 void walk_measure(Walk *walk, Kind *kind, PyObject *object, uint32_t at);
@@ -287,6 +219,7 @@ int follow_static(Walk *walk, uint32_t at);
 void rings_find(Walk *walk);
 int rings_step(Walk *walk); /* 1: objects were found, follow them; 0: no more; -1 failed */
 void walk_drop(Walk *walk);
+int walk_group(Walk *walk); /* each object; needs no interpreter */
 int edges_retained(const Walk *walk, uint32_t group, uint64_t *bytes);
 int edges_garbage(Walk *walk);
 
@@ -296,5 +229,33 @@ PyObject *make_walk_type(void);
 PyObject *make_snapshot_type(void);
 PyObject *make_tally_type(void);
 extern PyTypeObject *walk_type;
+
+size_t own_size(Walk *walk, uint32_t kind, PyObject *object);
+int is_snapshot(PyObject *object);
+uint32_t snapshot_place(PyObject *snapshot, uint64_t address); /* a container's number, or NOBODY */
+PyObject *referent(PyObject *module, PyObject *arguments);
+
+/* What a walk answers. */
+int answer_position(PyObject *argument, size_t count, size_t *found);
+int answer_groups(Walk *walk);
+PyObject *answer_chain(PyObject *self, PyObject *argument);
+PyObject *answer_way(PyObject *self, PyObject *argument);
+PyObject *answer_container(PyObject *self, PyObject *argument);
+PyObject *answer_object(PyObject *self, PyObject *argument);
+PyObject *answer_group(PyObject *self, PyObject *argument);
+PyObject *answer_retained(PyObject *self, PyObject *argument);
+PyObject *answer_garbage(PyObject *self, PyObject *unused);
+PyObject *answer_objects(PyObject *self, void *unused);
+PyObject *answer_containers(PyObject *self, void *unused);
+PyObject *answer_group_count(PyObject *self, void *unused);
+PyObject *answer_nbytes(PyObject *self, void *unused);
+PyObject *answer_counts(PyObject *self, void *unused);
+PyObject *members_some(PyObject *self, PyObject *arguments);
+PyObject *members_fresh(PyObject *self, PyObject *arguments);
+PyObject *members_held(PyObject *self, PyObject *arguments);
+PyObject *members_mark(PyObject *self, PyObject *arguments);
+PyObject *members_top(PyObject *self, PyObject *arguments);
+PyObject *members_below(PyObject *self, PyObject *arguments);
+PyObject *entry_exclusive(PyObject *self, PyObject *entries);
 
 #endif

@@ -21,6 +21,7 @@ static PyMethodDef functions[] = {
     {"learn_contexts", contexts_learn, METH_O,
      "Learn from the running context, which is given, where threads keep theirs; True when two calls agree."},
     {"contexts", contexts_all, METH_NOARGS, "Pairs of thread and the context that it runs in."},
+    {"referent", referent, METH_VARARGS, "The object at an address, if the given one refers to it, or None."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -38,6 +38,7 @@ typedef struct {
 
 #define PERMANENT 0 /* place among the heads */
 #define AHEAD 16
+#define FURTHER 512 /* bytes: objects of one size lie side by side in the order of the ring, several sizes taking turns */
 #define LONGEST_WAIT 20 /* slices, for a collection in another thread to end */
 
 static Links *links_of(PyObject *object) { return (Links *)(void *)((char *)object - sizeof(Links)); }
@@ -164,11 +165,13 @@ static int ring_by_neighbours(Walk *walk) {
 /* A link that does not lead back is none: the object has left the ring. */
 static Links *forward(const Walk *walk, Links *links) {
     Links *next = next_of(links);
+    __builtin_prefetch((char *)next + FURTHER);
     return next == NULL || previous_of(next) != links || is_head(walk, next) ? NULL : next;
 }
 
 static Links *backward(const Walk *walk, Links *links) {
     Links *previous = previous_of(links);
+    __builtin_prefetch((char *)previous - FURTHER);
     return previous == NULL || next_of(previous) != links || is_head(walk, previous) ? NULL : previous;
 }
 

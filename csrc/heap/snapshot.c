@@ -67,6 +67,10 @@ static uint32_t place(const Snapshot *snapshot, uint64_t address) {
     return NOBODY;
 }
 
+int is_snapshot(PyObject *object) { return PyObject_TypeCheck(object, snapshot_type); }
+
+uint32_t snapshot_place(PyObject *snapshot, uint64_t address) { return place((Snapshot *)snapshot, address); }
+
 /* An address alone may have been taken anew. */
 static int is_still(const Snapshot *one, size_t at, const Snapshot *other, uint32_t there) {
     return there != NOBODY && AT(one->code, uint32_t, at) == AT(other->code, uint32_t, there) &&

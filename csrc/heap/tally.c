@@ -70,6 +70,71 @@ static PyObject *tally_grown(PyObject *self, PyObject *argument) {
     return list;
 }
 
+/* Objects of one type. */
+typedef struct {
+    uint64_t living; /* near enough to a root to be told from others */
+    uint64_t added;
+} Kept;
+
+static int keep(const Tally *now, const Tally *before, const Walk *walk, Column *kept, uint64_t *astray) {
+    if (column_reserve(kept, walk->kinds.kinds.used + 1) < 0) {
+        return -1;
+    }
+    kept->used = walk->kinds.kinds.used;
+    for (size_t at = 0, there = 0; at < now->counts.used; at++) {
+        const Count *one = &AT(now->counts, Count, at);
+        const Group *group = &AT(walk->groups.groups, Group, one->group);
+        while (there < before->counts.used && AT(before->counts, Count, there).key < one->key) {
+            there++;
+        }
+        int known = there < before->counts.used && AT(before->counts, Count, there).key == one->key;
+        uint32_t then = known ? AT(before->counts, Count, there).count : 0, added = one->count > then ? one->count - then : 0;
+        if (group->kind == NOBODY) {
+            continue;
+        }
+        AT(*kept, Kept, group->kind).living += group->depth < DEEPEST ? one->count : 0;
+        AT(*kept, Kept, group->kind).added += added;
+        *astray += group->depth < DEEPEST ? 0 : added;
+    }
+    return 0;
+}
+
+static PyObject *kinds_of(const Walk *walk, const Column *kept) {
+    PyObject *list = PyList_New(0);
+    for (size_t at = 0; list != NULL && at < kept->used; at++) {
+        const Kept *one = &AT(*kept, Kept, at);
+        PyObject *row = Py_BuildValue("OKK", AT(walk->kinds.kinds, Kind, at).type, one->living, one->added);
+        if (row == NULL || PyList_Append(list, row) < 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static PyObject *tally_kinds(PyObject *self, PyObject *arguments) {
+    PyObject *before, *walk_;
+    Column kept = {NULL, sizeof(Kept), 0, 0, 0};
+    uint64_t astray = 0;
+    if (!PyArg_ParseTuple(arguments, "O!O!", walk_type, &walk_, tally_type, &before)) {
+        return NULL;
+    }
+    Walk *walk = (Walk *)walk_;
+    if (walk->groups.groups.used < ((Tally *)self)->counts.used) {
+        PyErr_SetString(PyExc_ValueError, "kinds() takes the walk that the tally was made of, not closed yet");
+        return NULL;
+    }
+    walk->busy++;
+    int failed;
+    Py_BEGIN_ALLOW_THREADS
+    failed = keep((Tally *)self, (Tally *)before, walk, &kept, &astray);
+    Py_END_ALLOW_THREADS
+    walk->busy--;
+    PyObject *list = failed < 0 ? PyErr_NoMemory() : kinds_of(walk, &kept);
+    column_free(&kept);
+    return list == NULL ? NULL : Py_BuildValue("NK", list, astray);
+}
+
 static PyObject *tally_find(PyObject *self, PyObject *argument) {
     const Column *counts = &((Tally *)self)->counts;
     Count wanted = {PyLong_AsUnsignedLongLongMask(argument), 0, 0, 0};
@@ -116,6 +181,8 @@ static void tally_dealloc(PyObject *self) {
 static PyMethodDef methods[] = {
     {"grown", tally_grown, METH_O,
      "Groups with more objects or bytes than in an earlier tally: group, objects before and now, bytes before and now."},
+    {"kinds", tally_kinds, METH_VARARGS,
+     "By the tally's walk and an earlier tally: type, living objects and added ones; and those added too far from a root."},
     {"find", tally_find, METH_O, "Group, objects and bytes by a group's key, or None."},
     {NULL, NULL, 0, NULL},
 };

@@ -36,8 +36,11 @@ static int enter_own(Walk *walk) {
 
 static void set_widths(Walk *walk) {
     walk->address.width = walk->length.width = walk->groups.keys.width = walk->kinds.addresses.width = 8;
+    walk->large.width = 8;
     walk->parent.width = walk->type.width = walk->size.width = walk->group.width = 4;
     walk->position.width = walk->late.width = walk->statics.width = 4;
+    walk->order.width = walk->begins.width = 4;
+    walk->marks.width = 1;
     walk->edges.width = walk->edge_start.width = walk->edge_end.width = walk->garbage.width = 4;
     walk->seen.bits.width = walk->seen.chunks.width = 8;
     walk->dropped.width = sizeof(PyObject *);
@@ -52,7 +55,8 @@ static void set_widths(Walk *walk) {
 static void keep_rules(Walk *walk, PyObject *rules) {
     PyObject **slots[] = {&walk->rules.containers, &walk->rules.late, &walk->rules.plain,
                           &walk->rules.sizers,     &walk->rules.names, &walk->rules.basic,
-                          &walk->rules.item,       &walk->rules.namespaces, &walk->rules.subclasses};
+                          &walk->rules.item,       &walk->rules.namespaces, &walk->rules.subclasses,
+                          &walk->rules.sizer};
     for (size_t at = 0; at < sizeof slots / sizeof *slots; at++) {
         *slots[at] = PyTuple_GetItem(rules, (Py_ssize_t)at); /* NULL sets an IndexError */
         Py_XINCREF(*slots[at]);
@@ -110,7 +114,8 @@ static void release_held(Walk *walk) {
 static void release_tables(Walk *walk) {
     Column *columns[] = {&walk->address,    &walk->parent,   &walk->type,   &walk->size,    &walk->group,
                          &walk->late,       &walk->position, &walk->length, &walk->statics, &walk->edges,
-                         &walk->edge_start, &walk->edge_end, &walk->garbage};
+                         &walk->edge_start, &walk->edge_end, &walk->garbage, &walk->large,  &walk->order,
+                         &walk->begins,     &walk->marks};
     for (size_t at = 0; at < sizeof columns / sizeof *columns; at++) {
         column_free(columns[at]);
     }
@@ -142,7 +147,7 @@ static int advance(Walk *walk, double milliseconds) {
         }
     }
     int done = walk->failure == NULL ? walk_advance(walk) : -1;
-    if (done == 1 && walk->recording && edges_garbage(walk) < 0) {
+    if (done == 1 && walk->recording && (walk_group(walk) < 0 || edges_garbage(walk) < 0)) {
         walk->failure = "no memory to look for garbage";
         done = -1;
     }
@@ -150,6 +155,15 @@ static int advance(Walk *walk, double milliseconds) {
         PyGC_Enable();
     }
     return done;
+}
+
+/* Groups are made of the tables alone. */
+static int group(Walk *walk) {
+    int failed;
+    Py_BEGIN_ALLOW_THREADS
+    failed = walk_group(walk);
+    Py_END_ALLOW_THREADS
+    return failed < 0 ? -1 : 1;
 }
 
 static PyObject *walk_advance_py(PyObject *self, PyObject *argument) {
@@ -166,6 +180,7 @@ static PyObject *walk_advance_py(PyObject *self, PyObject *argument) {
     walk->busy = 1;
     int done = advance(walk, milliseconds);
     walk_drop(walk);
+    done = done == 1 ? group(walk) : done;
     walk->busy = 0;
     return done < 0 ? refused(walk) : PyBool_FromLong(done);
 }
@@ -199,7 +214,8 @@ static void walk_dealloc(PyObject *self) {
     release_references(walk);
     PyObject *rules[] = {walk->rules.containers, walk->rules.late,  walk->rules.plain,
                          walk->rules.sizers,     walk->rules.names, walk->rules.basic,
-                         walk->rules.item,       walk->rules.namespaces, walk->rules.subclasses};
+                         walk->rules.item,       walk->rules.namespaces, walk->rules.subclasses,
+                         walk->rules.sizer};
     for (size_t at = 0; at < sizeof rules / sizeof *rules; at++) {
         Py_XDECREF(rules[at]);
     }
@@ -207,212 +223,35 @@ static void walk_dealloc(PyObject *self) {
     Py_DecRef((PyObject *)type);
 }
 
-/* Position of an object from an argument; `count` is the end. */
-static int position(PyObject *argument, size_t count, size_t *found) {
-    size_t at = PyLong_AsSize_t(argument);
-    if (at == (size_t)-1 && PyErr_Occurred()) {
-        return -1;
-    }
-    if (at >= count) {
-        PyErr_SetString(PyExc_IndexError, "the walk found no object of this number");
-        return -1;
-    }
-    *found = at;
-    return 0;
-}
-
-static PyObject *chain_from(const Walk *walk, uint32_t at) {
-    PyObject *chain = PyList_New(0);
-    while (chain != NULL && at != NOBODY) {
-        PyObject *address = PyLong_FromUnsignedLongLong(AT(walk->address, uint64_t, at));
-        if (address == NULL || PyList_Append(chain, address) < 0) {
-            Py_CLEAR(chain);
-        }
-        Py_XDECREF(address);
-        at = AT(walk->parent, uint32_t, at);
-    }
-    if (chain != NULL && PyList_Reverse(chain) < 0) {
-        Py_CLEAR(chain);
-    }
-    return chain;
-}
-
-static PyObject *walk_chain(PyObject *self, PyObject *argument) {
-    size_t at;
-    return position(argument, ((Walk *)self)->position.used, &at) < 0
-               ? NULL
-               : chain_from((Walk *)self, AT(((Walk *)self)->position, uint32_t, at));
-}
-
-static PyObject *walk_way(PyObject *self, PyObject *argument) {
-    size_t at;
-    return position(argument, ((Walk *)self)->address.used, &at) < 0 ? NULL : chain_from((Walk *)self, (uint32_t)at);
-}
-
-static PyObject *walk_container(PyObject *self, PyObject *argument) {
-    Walk *walk = (Walk *)self;
-    size_t at;
-    if (position(argument, walk->position.used, &at) < 0) {
-        return NULL;
-    }
-    uint32_t object = AT(walk->position, uint32_t, at), parent = AT(walk->parent, uint32_t, object);
-    return Py_BuildValue("KKOK", AT(walk->address, uint64_t, object), AT(walk->length, uint64_t, at),
-                         AT(walk->kinds.kinds, Kind, AT(walk->type, uint32_t, object) & KIND_MASK).type,
-                         parent == NOBODY ? (uint64_t)0 : AT(walk->address, uint64_t, parent));
-}
-
-static PyObject *walk_object(PyObject *self, PyObject *argument) {
-    Walk *walk = (Walk *)self;
-    size_t at;
-    if (position(argument, walk->address.used, &at) < 0) {
-        return NULL;
-    }
-    uint32_t parent = AT(walk->parent, uint32_t, at);
-    return Py_BuildValue("KOLII", AT(walk->address, uint64_t, at),
-                         AT(walk->kinds.kinds, Kind, AT(walk->type, uint32_t, at) & KIND_MASK).type,
-                         parent == NOBODY ? (long long)-1 : (long long)parent, AT(walk->size, uint32_t, at),
-                         AT(walk->group, uint32_t, at));
-}
-
-static PyObject *walk_group(PyObject *self, PyObject *argument) {
-    Walk *walk = (Walk *)self;
-    size_t at;
-    if (position(argument, walk->groups.groups.used, &at) < 0) {
-        return NULL;
-    }
-    const Group *group = &AT(walk->groups.groups, Group, at);
-    PyObject *type = group->kind == NOBODY ? Py_None : (PyObject *)AT(walk->kinds.kinds, Kind, group->kind).type;
-    return Py_BuildValue("KLOIKL", AT(walk->groups.keys, uint64_t, at),
-                         group->parent == NOBODY ? (long long)-1 : (long long)group->parent, type, group->count,
-                         group->bytes, group->first == NOBODY ? (long long)-1 : (long long)group->first);
-}
-
-/* Every so many-th member of a group, a few of them. */
-static PyObject *walk_members(PyObject *self, PyObject *arguments) {
-    Walk *walk = (Walk *)self;
-    PyObject *which;
-    Py_ssize_t most;
-    size_t group;
-    if (!PyArg_ParseTuple(arguments, "On", &which, &most) || position(which, walk->groups.groups.used, &group) < 0) {
-        return NULL;
-    }
-    size_t count = AT(walk->groups.groups, Group, group).count;
-    size_t step = most > 0 && count > (size_t)most ? count / (size_t)most : 1, met = 0;
-    PyObject *list = PyList_New(0);
-    for (size_t at = 0; list != NULL && at < walk->group.used && PyList_Size(list) < most; at++) {
-        if (AT(walk->group, uint32_t, at) == group && met++ % step == 0) {
-            PyObject *one = PyLong_FromSize_t(at);
-            if (one == NULL || PyList_Append(list, one) < 0) {
-                Py_CLEAR(list);
-            }
-            Py_XDECREF(one);
-        }
-    }
-    return list;
-}
-
-static PyObject *walk_retained(PyObject *self, PyObject *argument) {
-    Walk *walk = (Walk *)self;
-    size_t group;
-    uint64_t bytes = 0;
-    if (position(argument, walk->groups.groups.used, &group) < 0) {
-        return NULL;
-    }
-    if (!walk->recording || walk->stage != DONE || walk->busy) {
-        PyErr_SetString(PyExc_RuntimeError, "retained() needs a finished walk that was made with edges=True");
-        return NULL;
-    }
-    walk->busy++;
-    int failed;
-    Py_BEGIN_ALLOW_THREADS
-    failed = edges_retained(walk, (uint32_t)group, &bytes);
-    Py_END_ALLOW_THREADS
-    walk->busy--;
-    return failed < 0 ? PyErr_NoMemory() : PyLong_FromUnsignedLongLong(bytes);
-}
-
-/* Pairs of type and count. */
-static PyObject *walk_garbage(PyObject *self, PyObject *unused) {
-    (void)unused;
-    Walk *walk = (Walk *)self;
-    PyObject *list = PyList_New(0);
-    for (size_t at = 0; list != NULL && at < walk->garbage.used; at++) {
-        uint32_t count = AT(walk->garbage, uint32_t, at), kind = AT(walk->groups.groups, Group, at).kind;
-        if (count == 0) {
-            continue;
-        }
-        PyObject *pair = Py_BuildValue("OI", AT(walk->kinds.kinds, Kind, kind).type, count);
-        if (pair == NULL || PyList_Append(list, pair) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(pair);
-    }
-    return list;
-}
-
-static PyObject *number(size_t value) { return PyLong_FromSize_t(value); }
-
-static PyObject *get_objects(PyObject *self, void *unused) {
-    (void)unused;
-    return number(((Walk *)self)->address.used);
-}
-
-static PyObject *get_containers(PyObject *self, void *unused) {
-    (void)unused;
-    return number(((Walk *)self)->position.used);
-}
-
-static PyObject *get_groups(PyObject *self, void *unused) {
-    (void)unused;
-    return number(((Walk *)self)->groups.groups.used);
-}
-
-static PyObject *get_nbytes(PyObject *self, void *unused) {
-    (void)unused;
-    const Walk *walk = (Walk *)self;
-    const Column *columns[] = {&walk->address,       &walk->parent,      &walk->type,
-                               &walk->size,          &walk->group,       &walk->late,
-                               &walk->position,      &walk->length,      &walk->statics,
-                               &walk->seen.bits,      &walk->groups.keys, &walk->groups.groups,
-                               &walk->kinds.kinds,   &walk->dropped,     &walk->groups.index.slots,
-                               &walk->kinds.addresses, &walk->edges,      &walk->edge_start,
-                               &walk->edge_end};
-    size_t bytes = 0;
-    for (size_t at = 0; at < sizeof columns / sizeof *columns; at++) {
-        bytes += columns[at]->used * columns[at]->width;
-    }
-    return number(bytes);
-}
-
-static PyObject *get_counts(PyObject *self, void *unused) {
-    (void)unused;
-    const Walk *walk = (Walk *)self;
-    return Py_BuildValue("{s:i,s:i,s:n,s:n,s:n,s:n}", "rings", walk->rings_known, "collecting",
-                         walk->rings_in_motion, "frozen", (Py_ssize_t)walk->frozen_seen,
-                         "unrooted", (Py_ssize_t)walk->unrooted, "changed", (Py_ssize_t)walk->changed, "values",
-                         (Py_ssize_t)walk->values);
-}
-
 static PyMethodDef methods[] = {
     {"advance", walk_advance_py, METH_O, "Walk on for so many milliseconds (0: to the end); True when done."},
     {"close", walk_close, METH_NOARGS, "Give all memory and references back."},
-    {"chain", walk_chain, METH_O, "Addresses from the root down to a container."},
-    {"way", walk_way, METH_O, "Addresses from the root down to an object."},
-    {"container", walk_container, METH_O, "Address, length, type and owner's address of a container."},
-    {"object", walk_object, METH_O, "Address, type, parent, shallow size and group of an object."},
-    {"retained", walk_retained, METH_O, "Bytes that only the members of a group keep alive, their own included."},
-    {"garbage", walk_garbage, METH_NOARGS, "Type and number of objects that are cyclic garbage."},
-    {"group", walk_group, METH_O, "Key, parent, type, objects, bytes and first object of a group."},
-    {"members", walk_members, METH_VARARGS, "A few objects of a group, evenly spread."},
+    {"chain", answer_chain, METH_O, "Addresses from the root down to a container."},
+    {"way", answer_way, METH_O, "Addresses from the root down to an object."},
+    {"container", answer_container, METH_O, "Address, length, type and owner's address of a container."},
+    {"object", answer_object, METH_O, "Address, type, parent, shallow size and group of an object."},
+    {"retained", answer_retained, METH_O, "Bytes that only the members of a group keep alive, their own included."},
+    {"garbage", answer_garbage, METH_NOARGS, "Type and number of objects that are cyclic garbage."},
+    {"group", answer_group, METH_O, "Key, parent, type, objects, bytes and first object of a group."},
+    {"members", members_some, METH_VARARGS, "So many objects of a group, evenly spread."},
+    {"fresh", members_fresh, METH_VARARGS,
+     "A few of so many objects of a group: of those that gained entries or hang on what did, where there are any."},
+    {"held", members_held, METH_VARARGS,
+     "Pairs of a container that was named and the members of a group, of so many, that it holds."},
+    {"mark", members_mark, METH_VARARGS,
+     "Tell what gained entries: by the walk's snapshot, an earlier one, and pairs of address and growth."},
+    {"top", members_top, METH_VARARGS, "The outermost object of a group, so far above an object at most."},
+    {"below", members_below, METH_VARARGS, "The sum of the numbers in pairs of a group and a number that lie below a group."},
+    {"exclusive", entry_exclusive, METH_O, "Bytes that only the container keeps alive of a list of its entries."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef getset[] = {
-    {"objects", get_objects, NULL, "Objects that were seen.", NULL},
-    {"containers", get_containers, NULL, "Containers among them.", NULL},
-    {"groups", get_groups, NULL, "Groups that they fall into.", NULL},
-    {"nbytes", get_nbytes, NULL, "Bytes of the tables.", NULL},
-    {"counts", get_counts, NULL, "What the walk met on the way.", NULL},
+    {"objects", answer_objects, NULL, "Objects that were seen.", NULL},
+    {"containers", answer_containers, NULL, "Containers among them.", NULL},
+    {"groups", answer_group_count, NULL, "Groups that they fall into.", NULL},
+    {"nbytes", answer_nbytes, NULL, "Bytes of the tables.", NULL},
+    {"counts", answer_counts, NULL, "What the walk met on the way.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

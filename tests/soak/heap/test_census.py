@@ -245,7 +245,7 @@ def test_user_code_never_runs(trapped: Any) -> None:
 
 
 def test_the_rows_are_limited_and_the_rest_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(census_module, "ROWS", 5)
+    monkeypatch.setattr("vllm_soak.heap.naming.ROWS", 5)
     engine = Engine()
     engine.managers = [Manager() for _ in range(20)]
     census = Census()
@@ -363,7 +363,7 @@ class Trapped:
 
 
 def test_what_a_census_left_out_is_said_as_the_verdict_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vllm_soak.heap.census.ROWS", 3)
+    monkeypatch.setattr("vllm_soak.heap.naming.ROWS", 3)
     held: list[list[int]] = [[] for _ in range(10)]
     census = Census()
     answer = census.take(baseline=True)
@@ -375,7 +375,7 @@ def test_what_a_census_left_out_is_said_as_the_verdict_reads_it(monkeypatch: pyt
 
 def test_what_grows_again_is_named_before_what_grew_more_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small leak beside more containers than there are rows, each of which is used once and replaced."""
-    monkeypatch.setattr(census_module, "ROWS", 5)
+    monkeypatch.setattr("vllm_soak.heap.naming.ROWS", 5)
     leak: list[int] = []
     used, waiting = fresh_lists(), fresh_lists()
     census = Census()

@@ -15,19 +15,19 @@ pytestmark = pytest.mark.skipif(native.NATIVE is None, reason="the native walk i
 COUNT, EACH, ROUNDS = 300, 20, 3
 
 
-class Request:
+class Visit:
     pass
 
 
 class Service:
     def __init__(self) -> None:
-        self.known = [Request() for _ in range(COUNT)]
+        self.known = [Visit() for _ in range(COUNT)]
         self.by_object: dict[Any, int] = {}
         self.by_name: dict[str, Any] = {}
         self.listed: list[Any] = []
         self.members: set[Any] = set()
         self.weak: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-        self.passing = [Request() for _ in range(EACH)]
+        self.passing = [Visit() for _ in range(EACH)]
 
 
 def bounds(fill: Callable[[Service, int], None], path: str, what: str = "bound") -> list[Any]:
@@ -69,10 +69,10 @@ def test_objects_that_were_there_before_limit_it(fill: Callable[[Service, int], 
 
 
 def test_keys_that_come_with_the_entries_do_not() -> None:
-    assert bounds(lambda service, _: service.by_object.update({Request(): 1}), "service.by_object") == [None] * ROUNDS
+    assert bounds(lambda service, _: service.by_object.update({Visit(): 1}), "service.by_object") == [None] * ROUNDS
 
     def pinned(service: Service, _: int) -> None:
-        one = Request()
+        one = Visit()
         service.weak[one] = [one]
 
     assert bounds(pinned, "service.weak.data") == [None] * ROUNDS
@@ -81,7 +81,7 @@ def test_keys_that_come_with_the_entries_do_not() -> None:
 def test_one_round_with_new_keys_is_enough() -> None:
     def fill(service: Service, at: int) -> None:
         new = EACH <= at < 2 * EACH
-        service.by_object[Request() if new else service.known[at]] = at
+        service.by_object[Visit() if new else service.known[at]] = at
 
     assert bounds(fill, "service.by_object") == [COUNT + EACH, None, None]
 

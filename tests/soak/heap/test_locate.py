@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vllm_soak.heap.locate import Located, Locator
+from vllm_soak.heap.locate import Located, Locator, referent
 from vllm_soak.heap.roots import Root
 from vllm_soak.heap.walk import Walk
 
@@ -28,6 +28,7 @@ def located(root: Root, target: object) -> tuple[Located, Locator]:
     at = next(at for at in range(len(walk.positions)) if walk.address(at) == id(target))
     found = locator.by_chain(walk.chain(at))
     assert found is not None
+    assert found.path.root == root.label  # looked for now, and kept
     return found, locator
 
 
@@ -96,3 +97,20 @@ def test_a_module_is_followed_by_its_names() -> None:
     again = locator.by_path(found.path)
     assert again is not None
     assert again.item is module.registry["name"]
+
+
+class Slotted:
+    __slots__ = ("below",)
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_a_referent_is_found_by_its_address(built: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not built:
+        monkeypatch.setattr("vllm_soak.heap.native.NATIVE", None)
+    inner, slotted = [1], Slotted()
+    slotted.below = inner
+    for above in ([inner], {"key": inner}, {(1, 2): 1, 3: inner}, (7, inner), slotted):
+        assert referent(above, id(inner)) is inner
+        assert referent(above, id(slotted)) is (slotted if above is inner else None)
+    for plain in (7, "text", int, None):  # nothing that the collector would look into
+        assert referent(plain, id(inner)) is None

@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import io
 import sys
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vllm_soak.heap.retained import exclusive_per_entry, recent_entries
+from vllm_soak.heap import native
+from vllm_soak.heap.native import NativeWalk
+from vllm_soak.heap.retained import exclusive, exclusive_per_entry, recent_entries
+
+Build = Callable[[Any, Any], Any]
 
 
 class Record:
@@ -93,4 +99,54 @@ def test_no_reference_is_kept() -> None:
     before = sys.getrefcount(record)
     exclusive_per_entry(records, list)
     after = sys.getrefcount(record)
+    assert after == before
+
+
+# Each makes an object of two others, which may be shared with the rest of the graph.
+BUILDS: tuple[Build, ...] = (
+    lambda one, two: [one, two],
+    lambda one, two: (one, two),
+    lambda one, two: {"one": one, 2: two},
+    lambda one, two: deque([one, two, one]),
+    lambda one, _two: one,
+    lambda _one, _two: io.BytesIO(bytes(5000)),  # its size is told by a method of its own
+    lambda _one, _two: Record,
+    lambda _one, two: (two, "é" * 30, 1 << 70, b"bytes", 7.5),
+    lambda one, two: zip([one], [two], strict=True),
+    lambda one, _two: [[one] * 3, [None] * 2000],  # the second one is too wide to be looked into
+)
+graphs = st.lists(
+    st.tuples(st.sampled_from(BUILDS), st.integers(0, 30), st.integers(0, 30), st.booleans()), min_size=1, max_size=30
+)
+
+
+def build(graph: list[tuple[Build, int, int, bool]]) -> tuple[list[Any], list[Any]]:
+    """Objects that are entries of one container, and those of them that something else holds too."""
+    made: list[Any] = [[]]
+    entries, held = [], []
+    for make, first, second, is_held in graph:
+        made.append(make(made[first % len(made)], made[second % len(made)]))
+        entries.append(made[-1])
+        held += [made[-1]] if is_held else []
+    return entries, held
+
+
+@pytest.mark.skipif(native.NATIVE is None, reason="the native walk is not built on this machine")
+@given(graphs)
+@settings(deadline=None)
+def test_native_code_weighs_entries_alike(graph: list[tuple[Build, int, int, bool]]) -> None:
+    walk = NativeWalk([], registries=False)
+    container, held = build(graph)
+    expected = exclusive(recent_entries(container, list))
+    assert walk.exclusive(recent_entries(container, list)) == expected
+    assert len(held) <= len(container)
+
+
+@pytest.mark.skipif(native.NATIVE is None, reason="the native walk is not built on this machine")
+def test_native_code_keeps_no_reference() -> None:
+    walk = NativeWalk([], registries=False)
+    record = Record()
+    before = sys.getrefcount(record), sys.getrefcount(record.payload)
+    assert walk.exclusive(recent_entries([record], list)) == 0
+    after = sys.getrefcount(record), sys.getrefcount(record.payload)
     assert after == before

@@ -48,6 +48,8 @@ def type_module(cls: type) -> str:
 
 def derives(cls: type, base: type) -> bool:
     """Whether a class has the base, by identity."""
+    if type(base) is type:
+        return issubclass(cls, base)  # nothing of either class is asked: only another metaclass would be
     return any(one is base for one in mro(cls))
 
 

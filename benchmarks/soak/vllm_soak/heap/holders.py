@@ -2,19 +2,17 @@
 """What holds the members of a group: containers that grew explain its growth, and tell which members are new.
 
 The entries of all instances of a class form one group. Where one instance's container grows and another's does not,
-a few members say nothing of that, so that all of them are looked at here.
+a few members say nothing of that, so that all of them are looked at, in native code.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from vllm_soak.heap.native import NativeWalk
+    from vllm_soak.heap.walker import AnySnapshot
 
 # Members that are looked at; beyond that, so many of them evenly spread.
 MOST = 20_000
@@ -22,35 +20,36 @@ MOST = 20_000
 ENTRIES = 3
 
 
-class Lengths(NamedTuple):
-    """Growth of the container at an address, in entries since the census before.
-
-    Args:
-        named: Of a container that has a row of its own, or is the harness's.
-        all: Of any, and all entries of one that is new.
-    """
-
-    named: Callable[[int], int]
-    all: Callable[[int], int]
-
-
 class Holders:
     """The objects that members of groups hang on.
 
     Args:
         walk: A finished walk.
-        lengths: What containers gained.
+        now: Its snapshot.
+        before: The snapshot of the census before.
+        named: Entries gained since then, by address, of each container with a row of its own, or that is the harness's.
     """
 
-    def __init__(self, walk: NativeWalk, lengths: Lengths) -> None:
+    def __init__(self, walk: NativeWalk, now: AnySnapshot, before: AnySnapshot | None, named: dict[int, int]) -> None:
         self._walk = walk
-        self._lengths = lengths
+        self._now = now
+        self._before = before
+        self._named = named
+        walk.mark(now, before, named)
 
-    def fresh(self, group: int) -> list[int]:
-        """Members that are new or hang on what grew, as far as containers tell; all where none does."""
-        members: list[int] = self._walk.table.members(group, MOST)
-        found = [at for at in members if self._is_fresh(at)]
-        return found or members
+    def gained(self, address: int) -> int:
+        """Entries that a container gained since the previous census: all that it has, when it is new."""
+        known = self._named.get(address)
+        if known is not None or self._before is None:
+            return known or 0
+        container = self._now.container(address)
+        is_new = container >= 0 and self._before.container(address) < 0
+        return self._walk.length(container) if is_new else 0
+
+    def fresh(self, group: int, few: int) -> list[int]:
+        """A few members that are new or hang on what grew, as far as containers tell; of all where none does."""
+        found: list[int] = self._walk.table.fresh(group, MOST, few)
+        return found
 
     def added(self, group: int, needed: int) -> int:
         """Entries that containers with rows of their own gained, of those that hold members directly.
@@ -59,18 +58,15 @@ class Holders:
             group: The group.
             needed: Members that it gained. What gained next to nothing of that does not count.
         """
-        members: list[int] = self._walk.table.members(group, MOST)
-        each = self._walk.table.group(group)[3] / max(len(members), 1)
-        held = Counter(self._holder(at) for at in members)
-        gained = {address: self._lengths.named(address) for address in held}
+        members = self._walk.table.group(group)[3]
+        held: list[tuple[int, int]] = self._walk.table.held(group, MOST)
         least = min(ENTRIES, needed)
-        return sum(min(grown, math.ceil(held[at] * each)) for at, grown in gained.items() if grown >= least)
+        pairs = [(count * _each(members), self._named.get(address, 0)) for address, count in held]
+        return sum(min(grown, math.ceil(most)) for most, grown in pairs if grown >= least)
 
-    def _is_fresh(self, member: int) -> bool:
-        address: int = self._walk.table.object(member)[0]
-        return self._lengths.all(address) > 0 or self._lengths.all(self._holder(member)) > 0
 
-    def _holder(self, member: int) -> int:
-        """Address of the object that a member was found through, or 0."""
-        parent: int = self._walk.table.object(member)[2]
-        return self._walk.table.object(parent)[0] if parent >= 0 else 0
+def _each(members: int) -> float:
+    """How many members one that is looked at stands for."""
+    step = members // MOST if members > MOST else 1
+    looked_at = min(MOST, -(-members // step))
+    return members / max(looked_at, 1)

@@ -94,11 +94,14 @@ def length(item: Any, base: type) -> int:
 def shallow_bytes(item: object) -> int:
     """`sys.getsizeof()`, without a `__sizeof__` that was written in Python."""
     cls = type(item)
-    for base in mro(cls):
-        own = class_dict(base).get("__sizeof__")
-        if own is not None and type(own) is not FunctionType:
-            return int(own(item)) + _header(cls)
-    return _header(cls)
+    own = own_sizer(cls)
+    return _header(cls) if own is None else int(own(item)) + _header(cls)
+
+
+def own_sizer(cls: type) -> Any:
+    """The nearest `__sizeof__` of a class and its bases that was not written in Python, unbound; None without one."""
+    declared = (class_dict(base).get("__sizeof__") for base in mro(cls))
+    return next((one for one in declared if one is not None and type(one) is not FunctionType), None)
 
 
 def _header(cls: type) -> int:

@@ -30,8 +30,6 @@ IN_STEP = 8
 # All keys are looked at, up to so many.
 MOST = 50_000
 SHOWN = 3
-# As `DEEPEST` in `csrc/heap/groups.c`: objects so far from a root are counted with the one above, whatever they are.
-_DEEP = 60
 
 
 @dataclass
@@ -88,13 +86,16 @@ class Living:
         if keyed.fresh or growth <= 0 or not self.can_tell:
             return keyed.bound
         classes, before = self._classes(keyed, container, base), keyed.living
+        if not classes:
+            keyed.living, keyed.fresh, keyed.bound = {}, True, None
+            return None
         self._count()
         keyed.living = {one: self._living[one] for one in classes}
         came = self._astray + sum(self._came(one, before) for one in classes)
         living = sum(keyed.living.values())
-        fixed = bool(classes) and came * IN_STEP < growth and living >= base.__len__(container)  # type: ignore[attr-defined]
+        fixed = came * IN_STEP < growth and living >= base.__len__(container)  # type: ignore[attr-defined]
         # At the first look objects that are now found by another way count as new.
-        keyed.fresh = not classes or (bool(before) and not fixed)
+        keyed.fresh = bool(before) and not fixed
         keyed.bound = Bound(living, _reason(living, classes)) if fixed else None
         return keyed.bound
 
@@ -114,17 +115,11 @@ class Living:
         if self._living or not isinstance(self._walk, NativeWalk):
             return
         table = self._walk.table
-        names: list[str] = []
-        depths: list[int] = []
-        for group in range(table.groups):
-            _, parent, cls, count, _, _ = table.group(group)
-            depths.append(depths[parent] + 1 if 0 <= parent < group else 0)
-            names.append("" if cls is None else type_name(cls))
-            self._living[names[-1]] += count if depths[-1] < _DEEP else 0
-        for group, then, now, _, _ in native.NATIVE.Tally(table).grown(self._before):
-            added = max(0, now - then)
-            self._added[names[group]] += added
-            self._astray += added if depths[group] >= _DEEP else 0
+        kinds, self._astray = native.NATIVE.Tally(table).kinds(table, self._before)
+        for cls, living, added in kinds:
+            name = type_name(cls)
+            self._living[name] += living
+            self._added[name] += added
 
 
 def _reason(living: int, classes: set[str]) -> str:

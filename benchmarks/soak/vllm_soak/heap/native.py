@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib
 import sys
 import time
-import zlib
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
 from io import BytesIO
@@ -14,8 +13,8 @@ from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, Genera
 from typing import TYPE_CHECKING, Any
 
 from vllm_soak.heap.attributes import class_dict, module_dict, type_name
-from vllm_soak.heap.kinds import CONTAINERS, LATE, kind_of
-from vllm_soak.heap.pace import WHOLE, Pace
+from vllm_soak.heap.kinds import CONTAINERS, LATE, kind_of, own_sizer
+from vllm_soak.heap.pace import WHOLE, Pace, Turns
 from vllm_soak.heap.snapshot import Grower
 
 if TYPE_CHECKING:
@@ -71,12 +70,7 @@ def rules() -> tuple[Any, ...]:
     """What the native walk is told of types."""
     own = class_dict(type)
     names = ("__name__", "__basicsize__", "__itemsize__", "__dict__", "__subclasses__")
-    return (CONTAINERS, LATE, _PLAIN, _sizers(), *(own[name] for name in names))
-
-
-def root_key(root: Root) -> int:
-    """A number for a root that is the same in every walk."""
-    return zlib.crc32(root.label.encode()) | zlib.crc32(f"{root.place}\n{root.label}".encode()) << 32
+    return (CONTAINERS, LATE, _PLAIN, _sizers(), *(own[name] for name in names), own_sizer)
 
 
 class NativeWalk:
@@ -103,7 +97,8 @@ class NativeWalk:
     ) -> None:
         self.pace = pace
         self.partial = ""
-        starts = [(root.value, root_key(root), root.late) for root in roots]
+        self._turns = Turns(pace)
+        starts = [*roots]
         told = rules()
         own = [*hidden, self, self.__dict__, roots, told]
         sliced = self.pace.max_pause_ms > 0
@@ -121,9 +116,10 @@ class NativeWalk:
                 break
 
     def _advance(self) -> bool:
+        began = time.monotonic()
         done: bool = self.table.advance(self.pace.max_pause_ms)
-        if not done:
-            time.sleep(self.pace.rest)
+        if not done:  # one that waits for another thread's collection is as good as a full slice
+            self._turns.rest(max(time.monotonic() - began, self.pace.max_pause_ms / 1000))
         return done
 
     def close(self) -> None:
@@ -169,6 +165,20 @@ class NativeWalk:
     def chain(self, container: int) -> list[int]:
         """Addresses from the root down to a container."""
         found: list[int] = self.table.chain(container)
+        return found
+
+    def exclusive(self, entries: list[tuple[object, ...]]) -> int:
+        """Bytes that only the container keeps alive, of a list of its entries; the list has to hold nothing else."""
+        found: int = self.table.exclusive(entries)
+        return found
+
+    def mark(self, now: Any, before: Any, named: dict[int, int]) -> None:
+        """Tell what containers gained between two snapshots, this walk's and one before, for `fresh()` and `held()`."""
+        self.table.mark(now.table, None if before is None else before.table, list(named.items()))
+
+    def below(self, group: int, rows: list[tuple[int, int]]) -> int:
+        """The sum of the numbers beside the groups that lie below one."""
+        found: int = self.table.below(group, rows)
         return found
 
     def retained(self, group: int) -> int:

@@ -28,7 +28,7 @@ def own_entries(found: Located, last: int | None = None) -> int:
     Raises:
         RuntimeError: It is being changed.
     """
-    is_namespace = not found.path.place and not found.owners and type(found.item) is dict
+    is_namespace = not found.owners and type(found.item) is dict and not found.path.place
     if found.item is not sys.modules and not is_namespace:
         return 0
     entries = zip(dict.__reversed__(found.item), reversed(dict.values(found.item)), strict=False)

@@ -11,10 +11,15 @@ import gc
 import sys
 from collections import OrderedDict
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vllm_soak.heap.attributes import derives
 from vllm_soak.heap.kinds import container_base, length, shallow_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Weigh = Callable[[list[tuple[object, ...]]], int]
 
 ENTRIES = 16
 # Objects that are looked at below one entry: what is beyond counts as kept alive by others.
@@ -44,12 +49,23 @@ def _pairs(container: dict[Any, Any], base: type, count: int) -> list[tuple[obje
     return list(zip(keys, values, strict=False))
 
 
-def exclusive_per_entry(container: object, base: type) -> float | None:
-    """Mean exclusive bytes of a few recent entries, without the container's slots; None for an empty one."""
+def exclusive_per_entry(container: object, base: type, weigh: Weigh | None = None) -> float | None:
+    """Mean exclusive bytes of a few recent entries, without the container's slots; None for an empty one.
+
+    Args:
+        container: The container.
+        base: Its builtin type.
+        weigh: Adds up the bytes that entries keep alive; `exclusive()` unless a native walk does it.
+    """
     if base is bytearray:
         return 0.0
     entries = recent_entries(container, base)
-    return sum(map(exclusive_bytes, entries)) / len(entries) if entries else None
+    return (weigh or exclusive)(entries) / len(entries) if entries else None
+
+
+def exclusive(entries: list[tuple[object, ...]]) -> int:
+    """Bytes of entries of one container, each as if it alone were let go of."""
+    return sum(map(exclusive_bytes, entries))
 
 
 def exclusive_bytes(entry: tuple[object, ...]) -> int:

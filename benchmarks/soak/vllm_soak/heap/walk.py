@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from vllm_soak.heap.column import Column
 from vllm_soak.heap.idset import new_set
 from vllm_soak.heap.kinds import Kind, kind_of
+from vllm_soak.heap.retained import exclusive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -96,6 +97,10 @@ class Walk:
 
     def close(self) -> None:
         """Nothing to give back at once; the native walk has."""
+
+    def exclusive(self, entries: list[tuple[object, ...]]) -> int:
+        """Bytes that only the container keeps alive, of a list of its entries."""
+        return exclusive(entries)
 
     def owner(self, container: int) -> int:
         """Address of the object that a container was found through, or 0."""
