@@ -17,7 +17,7 @@ int answer_position(PyObject *argument, size_t count, size_t *found) {
     return 0;
 }
 
-/* A walk that was stopped early gives its objects their groups when it is asked for them. */
+/* Without finish(), objects have their groups when they are asked for. */
 int answer_groups(Walk *walk) {
     if (walk->grouped == walk->address.used) {
         return 0;

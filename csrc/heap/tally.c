@@ -151,6 +151,9 @@ static PyObject *tally_new(PyTypeObject *type, PyObject *arguments, PyObject *na
     if (!PyArg_ParseTuple(arguments, "O!", walk_type, &walk)) {
         return NULL;
     }
+    if (answer_groups((Walk *)walk) < 0) {
+        return NULL;
+    }
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     Tally *tally = (Tally *)allocate(type, 0);
     if (tally == NULL) {

@@ -157,15 +157,6 @@ static int advance(Walk *walk, double milliseconds) {
     return done;
 }
 
-/* Groups are made of the tables alone. */
-static int group(Walk *walk) {
-    int failed;
-    Py_BEGIN_ALLOW_THREADS
-    failed = walk_group(walk);
-    Py_END_ALLOW_THREADS
-    return failed < 0 ? -1 : 1;
-}
-
 static PyObject *walk_advance_py(PyObject *self, PyObject *argument) {
     Walk *walk = (Walk *)self;
     double milliseconds = PyFloat_AsDouble(argument);
@@ -180,9 +171,25 @@ static PyObject *walk_advance_py(PyObject *self, PyObject *argument) {
     walk->busy = 1;
     int done = advance(walk, milliseconds);
     walk_drop(walk);
-    done = done == 1 ? group(walk) : done;
     walk->busy = 0;
     return done < 0 ? refused(walk) : PyBool_FromLong(done);
+}
+
+/* Groups are made of the tables alone, so other threads run meanwhile. */
+static PyObject *walk_finish(PyObject *self, PyObject *unused) {
+    (void)unused;
+    Walk *walk = (Walk *)self;
+    if (walk->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "finish() cannot be called while advance() runs");
+        return NULL;
+    }
+    int failed;
+    walk->busy = 1;
+    Py_BEGIN_ALLOW_THREADS
+    failed = walk_group(walk);
+    Py_END_ALLOW_THREADS
+    walk->busy = 0;
+    return failed < 0 ? refused(walk) : Py_NewRef(Py_None);
 }
 
 static PyObject *walk_close(PyObject *self, PyObject *unused) {
@@ -225,6 +232,7 @@ static void walk_dealloc(PyObject *self) {
 
 static PyMethodDef methods[] = {
     {"advance", walk_advance_py, METH_O, "Walk on for so many milliseconds (0: to the end); True when done."},
+    {"finish", walk_finish, METH_NOARGS, "Give the objects their groups; they have them when they are asked for, else."},
     {"close", walk_close, METH_NOARGS, "Give all memory and references back."},
     {"chain", answer_chain, METH_O, "Addresses from the root down to a container."},
     {"way", answer_way, METH_O, "Addresses from the root down to an object."},

@@ -114,6 +114,7 @@ class NativeWalk:
             if time.monotonic() > ends:
                 self.partial = f"the walk was stopped by its time limit after {self.objects} objects"
                 break
+        self.table.finish()
 
     def _advance(self) -> bool:
         began = time.monotonic()

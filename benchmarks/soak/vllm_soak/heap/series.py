@@ -79,11 +79,20 @@ class Series:
             with contextlib.suppress(RuntimeError):  # it is being changed: the last measure stands
                 self.exclusive = exclusive_per_entry(where.item, base, weigh)
                 self.samples = samples(where.item, base, contents=contents)
-        if growth or self.measured != id(where.item):
-            self.measured = id(where.item)
-            found = [named_limit(where.item, where.owners, self.length), _as_limit(self.keyed.bound)]
-            self.limit = min((one for one in found if one is not None), default=None)
+        if self.measured != id(where.item):
             self.age = named_age(where.owners)
+        if self.measured != id(where.item) or self._is_past_limit():
+            self.limit = named_limit(where.item, where.owners, self.length)
+        self.measured = id(where.item)
+
+    def _is_past_limit(self) -> bool:
+        """Whether another number is to be looked for; where there was none, a longer container has none either."""
+        return self.limit is not None and self.length > self.limit.length
+
+    def _nearest_limit(self) -> Limit | None:
+        """The smaller one of a number beside it, and the number of objects that it could hold."""
+        found = [one for one in (self.limit, _as_limit(self.keyed.bound)) if one is not None]
+        return min((one for one in found if self.length <= one.length), default=None)
 
     def count(self, where: Located, growth: int, living: Living) -> None:
         """Whether it holds objects that were there before in each census that it grew in, and how many there are."""
@@ -95,7 +104,7 @@ class Series:
         base = container_base(where.item) or list
         if growth or self.described != id(where.item):
             self._describe(where, base)
-        limit = self.limit if self.bound is None and self.limit and self.length <= self.limit.length else None
+        limit = self._nearest_limit() if self.bound is None else None
         return {
             "path": self.path.text,
             "template": self.path.template,

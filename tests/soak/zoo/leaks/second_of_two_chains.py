@@ -5,7 +5,6 @@ from __future__ import annotations
 
 PATH = "second_of_two_chains.SECOND.head"
 NEEDS = "populations"
-MOST_ROUNDS = 15  # it bears its name from the second census on
 
 
 class Node:
