@@ -16,6 +16,7 @@ from vllm_soak.engines.launch import (
     target_environment,
     workload_arguments,
 )
+from vllm_soak.engines.mlx.health import MlxHealth
 from vllm_soak.engines.serve.target import ServeTarget
 from vllm_soak.environments.releases import Release
 from vllm_soak.environments.target import Target
@@ -121,3 +122,16 @@ def test_the_load_of_a_server_is_the_mix_of_the_flags(tmp_path: Path) -> None:
     _, start = build_target(plan, engine(), arm_settings(plan)[0], tmp_path)
     (part,) = start["mix"]["part"]
     assert (part["stream"], part["abort"], part["output_len"], part["endpoint"]) == (True, 0.1, 8, "completions")
+
+
+def test_a_server_on_mlx_is_started_by_our_module_with_the_engines_own_words(tmp_path: Path) -> None:
+    plan = with_server_args(Plan(driver="serve", engine_args='{"enable_prefix_cache": false}'), ("--timeout", "9"))
+    mlx = Target(Path(sys.executable), Release("rapid-mlx", "0.12.18"))
+    target, start = build_target(plan, mlx, arm_settings(plan)[0], tmp_path)
+    assert isinstance(target, ServeTarget)
+    assert isinstance(target.server.health, MlxHealth)
+    assert target.server.command[1:4] == ["-m", "vllm_soak.engines.mlx.server", "serve"]
+    assert target.server.command[-3:] == ["--disable-prefix-cache", "--timeout", "9"]
+    assert target.server.environment["HOME"] == str(tmp_path / "home-run")
+    assert target.server.environment["RAPID_MLX_TELEMETRY"] == "0"
+    assert start["mix"]["part"][0]["workload"] == "unique"

@@ -112,7 +112,8 @@ def fragmentation(samples: list[Sample], series: Series) -> Finding | None:
     return Finding(
         Outcome.FRAGMENTATION,
         "trim-returns",
-        f"the allocator kept {returned / len(samples):,.0f} bytes a round that a trim returned",
+        "nothing kept growing; of what each round had freed, the allocator held "
+        f"{returned / len(samples):,.0f} bytes until a trim returned them",
     )
 
 

@@ -58,6 +58,11 @@ def test_turns_and_disconnects_without_and_with_the_patches(released: Served, pa
 
     assert converse(patched, lambda: assert_nothing_kept(patched, before[1])) == replies
 
+    for served in (released, patched):  # alone, so that it is speculated when the connection is closed
+        served.leave_early([user("leaver")], 200, 3)
+    assert released.settled()["mtp_entries"] == rises[-1]["mtp_entries"] + 1
+    assert_nothing_kept(patched, before[1])
+
     alone = live_replies(released, leavers=0)
     assert live_replies(patched, leavers=3) == alone
     assert_nothing_kept(patched, before[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 PATH = "second_of_two_chains.SECOND.head"
 NEEDS = "populations"
+MOST_ROUNDS = 15  # it bears its name from the second census on
 
 
 class Node:
