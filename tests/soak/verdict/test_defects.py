@@ -23,6 +23,9 @@ def test_retainers_of_engines_on_mlx_are_known() -> None:
     found = [known_defect(f"{batch}.{end}") for end in ("_step.__func__.<orig_step>.<_state>", "logits_processors")]
     assert [one.name for one in found if one] == ["mtp-state", "batch-lists"]
     assert known_defect("server.cache.<_state>") is None
+    cache = known_defect("engine.scheduler.prefix_cache._cache")
+    assert cache is not None
+    assert cache.name == "prefix-cache-bytes"
     older, ring = known_defect(f"{batch}._step.<_state>"), known_ring("KVCache.filter.__self__ -> KVCache")
     assert [one.name for one in (older, ring) if one] == ["mtp-state", "singleton-cycle"]
 

@@ -54,6 +54,9 @@ KNOWN = (
         KnownDefect("mtp-state", f"{step}.<_state>", "rapid-mlx 0.13.2", "0.9.13-0.13.1")
         for step in ("_generation_batch._step", "_step.__func__.<orig_step>")
     ),
+    KnownDefect(
+        "prefix-cache-bytes", "scheduler.prefix_cache._cache", "not fixed in rapid-mlx 0.16.10", "0.2.7-0.16.10"
+    ),
     *(KnownDefect(_BATCH[0], f"_generation_batch.{name}", *_BATCH[1:]) for name in ("logits_processors", "samplers")),
 )
 RINGS = (
