@@ -144,7 +144,7 @@ CASES = (
     ),
     *(
         Case("mtp-state", version, f"rapid-mlx=={version}", Expected((Outcome.LEAK,), (STATE,)), speculating())
-        for version in ("0.10.18", "0.12.18", "0.13.1")
+        for version in ("0.12.18", "0.13.1")
     ),
     Case("mtp-state", "0.13.2", "rapid-mlx==0.13.2", QUIET_SERVER, speculating()),
     Case("entry-count-cache", "ignores-4-MB", "vllm-mlx==0.4.1", CACHED, counted("batch-lists")),
