@@ -58,7 +58,8 @@ def counted(patches: str) -> dict[str, Any]:
 
 def speculating(others: str = "batch-lists,singleton-cycle") -> dict[str, Any]:
     """Flags for chats decoded with an MTP head, without a prefix cache."""
-    return chats("tiny:qwen3_5-mtp", others, enable_prefix_cache=False)
+    lengths = {"turns": 8, "random_input_len": 200, "random_output_len": 16}
+    return {**chats("tiny:qwen3_5-mtp", others, enable_prefix_cache=False), **lengths}
 
 
 CASES = (
