@@ -101,6 +101,9 @@ def test_a_known_bound_not_passed_is_a_cache_filling() -> None:
 def test_what_comes_and_goes_below_its_bound_is_no_suspect() -> None:
     assert rule([61.0, 273.0, -120.0, 60.0, 12.0], start=65, bound=1000) is None
     assert rule([6.0, 3.0, 4.0], start=1_975, bound=2_000) is None, "full"
+    assert rule([28.0, -30.0, 45.0, -37.0, 24.0], start=1_954, bound=2_000) is None, (
+        "full, and a little more so each time"
+    )
     assert rule([6.0, 3.0, 4.0], start=975, bound=2_000) == ("bounded", "known-bound")
     assert rule([2_000.0, 400.0, -3.0, 2.0, -1.0], start=0, bound=2_400) == ("bounded", "known-bound"), "it was filled"
 

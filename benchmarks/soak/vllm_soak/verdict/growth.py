@@ -20,8 +20,8 @@ FEWEST_ROUNDS = 3
 # events (a lazy import, a new batch shape, a log line) adds. It is a count, not a rate: one
 # entry per 1,000 requests passes it after 10,000 requests.
 FEWEST_ENTRIES = 10
-# A container that has met its bound to nine tenths, and gained less than a hundredth of it, is full.
-FULL_SHARE, MOVING_SHARE = 0.9, 0.01
+# A container that has met its bound to nine tenths, and gained less than a twentieth of it, is full.
+FULL_SHARE, MOVING_SHARE = 0.9, 0.05
 # One that lost more than this share of what it gained comes and goes; less is the end of a fill.
 FALL_SHARE = 0.1
 # A container that is not steady holds the answer up only while it still adds this much: half of
@@ -64,10 +64,10 @@ def known_bound(growth: Growth) -> Finding | None:
 def is_full(growth: Growth, bound: int) -> bool:
     """Whether entries only come and go below a bound."""
     series = growth.series
+    if series.values[-1] >= FULL_SHARE * bound and series.total < MOVING_SHARE * bound:
+        return True
     rises = sum(step for step in growth.steps if step > 0)
-    if rises - series.total > FALL_SHARE * rises:
-        return risen(series) < FEWEST_ENTRIES or not climbs(series)
-    return series.values[-1] >= FULL_SHARE * bound and series.total < MOVING_SHARE * bound
+    return rises - series.total > FALL_SHARE * rises and (risen(series) < FEWEST_ENTRIES or not climbs(series))
 
 
 def stopped(growth: Growth) -> Finding | None:
