@@ -31,7 +31,7 @@ ARRAYS, REFERRERS = "/debug/mx_arrays", "/debug/mx_referrers"
 # What a proxy says of the client behind it: the address of the connection is the proxy's own then.
 FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 STANDARD, MOST = 50, 200
-MOST_SIDES = 8
+MOST_SIDES, MOST_DIGITS = 8, 9
 OK, WRONG, FORBIDDEN, BUSY = 200, 400, 403, 503
 
 Answer = tuple[int, dict[str, Any]]
@@ -126,15 +126,24 @@ def answered(request: Any, answer: Callable[[Mapping[str, str]], Answer]) -> Ans
 def is_local(client: Any, headers: Mapping[str, str]) -> bool:
     """Whether a request comes from this machine itself: its peer does, no proxy forwards it, and it means this machine.
 
-    The last is what a page in a local browser cannot pretend whose name was made to lead here.
+    The last is what a page in a local browser cannot pretend whose name was made to lead here; one that calls this
+    machine by its name says where it comes from, and might read the answer where the engine allows all origins.
 
     Args:
         client: `host` and `port` of the peer; None for a Unix socket, where anybody may be behind a proxy.
         headers: Of the request, by names in any case.
     """
-    if client is None or any(name in headers for name in FORWARDED):
+    if client is None or any(name in headers for name in FORWARDED) or is_of_a_strange_page(headers):
         return False
     return is_loopback(client.host) and names_this_machine(headers.get("host", ""))
+
+
+def is_of_a_strange_page(headers: Mapping[str, str]) -> bool:
+    """Whether a browser says that a page of another machine asks."""
+    if headers.get("sec-fetch-site", "none") == "cross-site":
+        return True
+    origin = headers.get("origin")
+    return origin is not None and not names_this_machine(origin.partition("://")[2])
 
 
 def names_this_machine(host: str) -> bool:
@@ -192,7 +201,7 @@ def told_referrers(query: Mapping[str, str]) -> Answer:
 def _shape(query: Mapping[str, str]) -> tuple[int, ...]:
     text = query.get("shape")
     sides = text.split(",") if text else []
-    if text is None or len(sides) > MOST_SIDES or not all(side.strip().isdecimal() for side in sides):
+    if text is None or len(sides) > MOST_SIDES or not all(is_number(side.strip()) for side in sides):
         raise ValueError(
             f"shape is wanted like 1,4,32,32, of {MOST_SIDES} sides at most: {ARRAYS} lists those that there are"
         )
@@ -201,9 +210,14 @@ def _shape(query: Mapping[str, str]) -> tuple[int, ...]:
 
 def _limit(query: Mapping[str, str]) -> int:
     text = query.get("limit", str(STANDARD))
-    if not text.isdecimal() or not 1 <= int(text[:9]) <= MOST:
+    if not is_number(text) or not 1 <= int(text) <= MOST:
         raise ValueError(f"limit is wanted from 1 to {MOST}")
     return int(text)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a whole number, of so few digits that it is one in C as well."""
+    return text.isdecimal() and len(text) <= MOST_DIGITS
 
 
 def _error(sentence: str) -> dict[str, Any]:

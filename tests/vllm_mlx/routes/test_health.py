@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -108,6 +109,11 @@ def test_loopback_addresses_are_told_from_others(address: str, expected: bool) -
         ("127.0.0.1", {}, False),
         ("127.0.0.1", HERE | {"x-forwarded-for": "127.0.0.1"}, False),
         ("127.0.0.1", HERE | {"forwarded": "for=127.0.0.1"}, False),
+        ("127.0.0.1", HERE | {"origin": "http://localhost:3000"}, True),
+        ("127.0.0.1", HERE | {"origin": "https://elsewhere.example"}, False),
+        ("127.0.0.1", HERE | {"origin": "null"}, False),
+        ("127.0.0.1", HERE | {"sec-fetch-site": "none"}, True),
+        ("127.0.0.1", HERE | {"sec-fetch-site": "cross-site"}, False),
     ],
 )
 def test_a_request_is_local_when_its_peer_is_and_nobody_stands_between(
@@ -151,6 +157,15 @@ def test_arrays_are_counted_by_shape_and_found_by_path() -> None:
     del keeper
 
 
+def test_keys_are_not_told_though_they_read_like_names() -> None:
+    mx = importlib.import_module("mlx.core")
+    keeper = Keeper([{"hunter2": mx.zeros((3, 5, 9))}])
+    _, held = told_referrers({"shape": "3,5,9"})
+    assert [one["path"] for one in held["holders"]] == ["keeper.kept[i][*]"]
+    assert "hunter2" not in json.dumps(held)
+    del keeper
+
+
 def test_answers_are_bounded() -> None:
     mx = importlib.import_module("mlx.core")
     kept = [mx.zeros((1, side)) for side in range(1, 2 * MOST)]
@@ -159,12 +174,15 @@ def test_answers_are_bounded() -> None:
     assert found["groups_left_out"] >= len(kept) - MOST
 
 
-@pytest.mark.parametrize("query", [{"limit": "0"}, {"limit": str(MOST + 1)}, {"limit": "-1"}, {"limit": "x"}])
-def test_limits_that_are_none_are_refused(query: dict[str, str]) -> None:
-    assert answered(request("127.0.0.1", **query), told_arrays)[0] == 400
+@pytest.mark.parametrize("limit", ["0", str(MOST + 1), "-1", "x", "", "²", "000000001999", "1" * 5000])
+def test_limits_that_are_none_are_refused(limit: str) -> None:
+    status, content = answered(request("127.0.0.1", limit=limit), told_arrays)
+    assert (status, content["error"]["message"]) == (400, f"limit is wanted from 1 to {MOST}")
 
 
-@pytest.mark.parametrize("shape", [None, "a", "1,,2", "-1", ",".join("1" * 9)])
+@pytest.mark.parametrize("shape", [None, "a", "1,,2", "-1", ",".join("1" * 9), "1" * 5000])
 def test_shapes_that_are_none_are_refused(shape: str | None) -> None:
     query = {} if shape is None else {"shape": shape}
-    assert answered(request("127.0.0.1", **query), told_referrers)[0] == 400
+    status, content = answered(request("127.0.0.1", **query), told_referrers)
+    assert status == 400
+    assert content["error"]["message"].startswith("shape is wanted like 1,4,32,32")

@@ -73,7 +73,8 @@ def _ways(walk: AnyWalk, wanted: Container[int]) -> Iterator[list[int]]:
 
 
 def _row(example: Path, count: int) -> dict[str, Any]:
-    steps = [f"{step['label']}: {step['type']}" for step in example.steps]
+    # Left open in the example as well: a key of one word may be a user's.
+    steps = [f"{step['label']}: {step['type']}" for step in example._replace(general=True).steps]
     return {"path": _cut(example.template), "arrays": count, "example": _ends(steps)}
 
 
