@@ -43,9 +43,9 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(tmp_path: Path) -> Run:
     """Runs the module with an interpreter."""
 
-    def start(python: str | Path, *words: str) -> subprocess.CompletedProcess[str]:
+    def start(python: str | Path, *words: str, flags: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"PYTHONPATH": str(PACKAGE)}
-        line = [str(python), "-m", "vllm_soak.patched", *words]
+        line = [str(python), *flags, "-m", "vllm_soak.patched", *words]
         return subprocess.run(
             line, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
         )
@@ -70,6 +70,20 @@ def test_a_script_runs_as_main(run: Run, python: Path, tmp_path: Path) -> None:
     assert run(python, str(script), "-x").stdout == "__main__ ['-x']\n"
 
 
+def test_a_console_script_is_not_given_the_folder_that_it_is_started_in(run: Run, python: Path, tmp_path: Path) -> None:
+    for module in ("program_of_engine", "vllm_mlx"):
+        (tmp_path / f"{module}.py").write_text("raise SystemExit(1)")
+    assert run(python, "engine-of-test").returncode == 7
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python knows -P from 3.11 on")
+def test_a_script_s_folder_stays_away_where_python_was_told_so(run: Run, python: Path, tmp_path: Path) -> None:
+    script = tmp_path / "start.py"
+    script.write_text("import sys\nprint(sys.path[0])\n")
+    assert run(python, str(script)).stdout == f"{tmp_path}\n"
+    assert run(python, str(script), flags=("-P",)).stdout == f"{PACKAGE}\n"
+
+
 def test_a_module_runs_as_main(run: Run, python: Path) -> None:
     assert run(python, "-m", "calendar", "2026", "11").stdout.strip().startswith("November 2026")
 
@@ -82,8 +96,8 @@ def test_without_a_program_its_use_is_shown(run: Run, python: Path, words: tuple
 
 def test_a_program_that_is_not_there_is_named(run: Run, python: Path) -> None:
     done = run(python, "no-such-program")
-    assert done.returncode == 1
-    assert "cannot open no-such-program" in done.stderr
+    assert done.returncode == 64
+    assert "'no-such-program' is neither a console script of" in done.stderr
 
 
 def test_a_python_without_an_engine_is_named(run: Run) -> None:

@@ -11,13 +11,15 @@ from __future__ import annotations
 import importlib.metadata
 import logging
 import sys
+import sysconfig
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from vllm_soak.errors import ExitCode
 from vllm_soak.patching.engine import is_importable
 from vllm_soak.patching.status import LOGGER
 from vllm_soak.probe import plugin
-from vllm_soak.probe.__main__ import become, module_named, script_at
+from vllm_soak.probe.__main__ import become, come_first, module_named, script_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +38,9 @@ def main(arguments: list[str]) -> None:
     program = arguments[1:] if arguments[:1] == ["--"] else arguments
     if not [word for word in program if word != "-m"]:
         refuse(USAGE)
+    if program[0] != "-m":
+        # As the program itself begins: patches import the engine, which must not come from the working directory.
+        come_first(sysconfig.get_path("scripts"))
     prepare()
     run(program)
 
@@ -73,7 +78,7 @@ def run(program: list[str]) -> None:
     """Run a command in this process: same arguments, same exit code.
 
     Raises:
-        SystemExit: With the program's exit code.
+        SystemExit: With the program's exit code, or there is no such program.
     """
     as_module = program[0] == "-m"
     sys.argv[:] = program[1:] if as_module else program
@@ -81,10 +86,11 @@ def run(program: list[str]) -> None:
         become(*module_named(program[1]))
         return
     command = console_script(program[0])
-    if command is None:
-        become(*script_at(program[0]))
-        return
-    sys.exit(command())
+    if command is not None:
+        sys.exit(command())
+    if not Path(program[0]).is_file():
+        refuse(f"vllm_soak.patched: {program[0]!r} is neither a console script of {sys.executable} nor a file: {USAGE}")
+    become(*script_at(program[0]))
 
 
 def console_script(name: str) -> Callable[[], Any] | None:

@@ -36,12 +36,18 @@ def main(arguments: list[str]) -> None:
 
 def script_at(path: str) -> tuple[Any, dict[str, Any]]:
     """A script's code, and the names that its namespace begins with; its folder comes first on the import path."""
-    sys.path[0] = str(Path(path).resolve().parent)
+    come_first(str(Path(path).resolve().parent))
     try:
         with io.open_code(str(Path(path).resolve())) as source:
             return compile(source.read(), path, "exec"), {"__file__": path}
     except OSError as error:
         sys.exit(f"vllm_soak.probe: cannot open {path} ({error.strerror}): give the path of a Python script.")
+
+
+def come_first(folder: str) -> None:
+    """Put a program's folder where the start of this module has put another one; `-P` and `-I` want neither."""
+    if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
+        sys.path[0] = folder
 
 
 def module_named(name: str) -> tuple[Any, dict[str, Any]]:
