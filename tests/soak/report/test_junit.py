@@ -4,6 +4,8 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
+import pytest
+
 from vllm_soak.errors import ExitCode
 from vllm_soak.report.junit import render_junit
 from vllm_soak.store.record import Arm, RunData
@@ -40,3 +42,11 @@ def test_doubt_is_skipped_and_a_dead_engine_is_an_error():
 def test_a_run_without_processes_is_still_one_case(leak_verdict):
     text = render_junit(RunData({}, "running", ""), replace(leak_verdict, arms=[]))
     assert totals(ET.fromstring(text)) == {"tests": 1, "failures": 0, "errors": 0, "skipped": 1}
+
+
+@pytest.mark.parametrize(("code", "kind"), [(ExitCode.INCONCLUSIVE, "skipped"), (ExitCode.ENGINE_FAILED, "errors")])
+def test_a_run_that_is_not_clean_is_no_row_of_passed_cases(code, kind):
+    process = ProcessVerdict("EngineCore", 1, Outcome.NO_LEAK, "nothing-grew", "")
+    verdict = RunVerdict(Outcome.INCONCLUSIVE, code, "only it", [ArmVerdict("patched", Outcome.NO_LEAK, "", [process])])
+    suite = ET.fromstring(render_junit(RunData({}, "finished", "", [Arm("patched")]), verdict))
+    assert totals(suite) == {"tests": 2, "failures": 0, "errors": 0, "skipped": 0} | {kind: 1}

@@ -22,7 +22,8 @@ def render_junit(run: RunData, verdict: RunVerdict) -> str:
     """The verdict as JUnit XML.
 
     A leak is a failure, unless the whole run ends clean because the patched arm does not have
-    it; an inconclusive process is skipped; an arm whose engine failed is an error.
+    it; an inconclusive process is skipped; an arm whose engine failed is an error. A run that is not clean although
+    each of its processes is has a case of its own.
     """
     suite = ET.Element("testsuite", name="vllm-soak", timestamp=printable(run.started))
     expected = verdict.exit_code == ExitCode.CLEAN
@@ -32,8 +33,9 @@ def render_junit(run: RunData, verdict: RunVerdict) -> str:
     failures = [(arm.name, arm.failure) for arm in run.arms if arm.failure]
     for name, failure in failures:
         add(new_case(name, "engine"), "error", failure, suite)
-    if not len(suite):
-        add(new_case("run", "verdict"), "skipped", verdict.reason, suite)
+    if not len(suite) or (not expected and all(len(one) == 0 for one in suite)):
+        kind = "error" if verdict.exit_code == ExitCode.ENGINE_FAILED else "skipped"
+        add(new_case("run", "verdict"), kind, verdict.reason, suite)
     count_cases(suite)
     ET.indent(suite)
     return ET.tostring(suite, encoding="unicode", xml_declaration=False) + "\n"

@@ -26,7 +26,8 @@ FRAMES_PER_SECOND = 4
 # Rows in this order, whichever arm has them.
 ROWS = ("rounds", "rate", "latency", "failed")
 LAST_ROWS = ("suspects", "so far")
-TONES = {"leak": "bold red", "leak-native": "bold red", "no-leak": "bold green", "bounded": "bold green"}
+GOOD = ("no-leak", "bounded", "gc-deferred", "fragmentation")
+TONES = {"leak": "bold red", "leak-native": "bold red", **dict.fromkeys(GOOD, "bold green")}
 
 
 class LiveView(Progress):

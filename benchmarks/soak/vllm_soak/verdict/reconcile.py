@@ -112,7 +112,7 @@ def fragmentation(samples: list[Sample], series: Series) -> Finding | None:
     return Finding(
         Outcome.FRAGMENTATION,
         "trim-returns",
-        "nothing kept growing; of what each round had freed, the allocator held "
+        "nothing kept growing without a limit; of what each round had freed, the allocator held "
         f"{returned / len(samples):,.0f} bytes until a trim returned them",
     )
 
