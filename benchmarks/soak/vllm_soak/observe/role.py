@@ -24,6 +24,8 @@ SERVERS = (
 )
 # How the names of the programs begin that take `serve`.
 PROGRAMS = ("vllm", "rapid-mlx", "rmlx")
+# Starts a server with the command line that follows, as `timeout` or `uv run` do.
+GUARDIAN = "vllm_soak.engines.serve.guardian"
 HELPERS = (
     ("multiprocessing.resource_tracker", "resource-tracker"),
     ("multiprocessing.forkserver", "fork-server"),
@@ -51,8 +53,14 @@ def role_of_command(words: list[str]) -> str:
 
 
 def is_server(words: list[str]) -> bool:
-    """Whether a command line starts an API server: a module of one, `vllm serve` or `rapid-mlx serve`."""
-    if module_of(words) in SERVERS:
+    """Whether a process is an API server by its command line: a module of one, `vllm serve` or `rapid-mlx serve`.
+
+    A program that runs another (`timeout 1h vllm serve`) has its words, and is none.
+    """
+    module = module_of(words)
+    if module == GUARDIAN or not PurePath(words[0]).name.lower().startswith(("python", *PROGRAMS)):
+        return False
+    if module in SERVERS:
         return True
     names = [PurePath(word).name for word in words]
     return any(one.startswith(PROGRAMS) and after == "serve" for one, after in pairwise(names))
