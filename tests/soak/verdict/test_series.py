@@ -2,18 +2,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import accumulate
 
 import synthetic_series as made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vllm_soak.store.record import MEASURED
+from vllm_soak.verdict.process import judge_process
 from vllm_soak.verdict.series import (
     Series,
     byte_series,
     judged_rounds,
     measured_rounds,
     processes,
+    series_of,
     walked_rounds,
 )
 
@@ -76,3 +79,18 @@ def test_processes_in_order_of_appearance() -> None:
     arm = made.arm([1.0, 2.0])
     arm.samples.insert(0, replace(arm.samples[0], process="APIServer", phase=MEASURED))
     assert processes(arm) == ["APIServer", made.PROCESS]
+
+
+def test_of_several_readings_at_one_number_of_requests_the_last_counts() -> None:
+    assert series_of([(10, 1.0), (20, 2.0), (20, 3.0), (30, 4.0)]) == Series([10, 20, 30], [1.0, 3.0, 4.0])
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(-20, 40)), min_size=5, max_size=14), st.integers(0, 3))
+def test_readings_at_one_number_of_requests_are_judged(moves: list[tuple[int, int]], named_from: int) -> None:
+    """As of a server with next to no load, whose censuses may all fall between two requests."""
+    arm = made.arm([0] * len(moves), [made.Container(list(accumulate(grown for _, grown in moves)))])
+    totals = list(accumulate(done for done, _ in moves))
+    arm.populations[:] = [replace(row, requests=totals[row.round]) for row in arm.populations[named_from:]]
+    arm.samples[:] = [replace(row, requests=totals[row.round]) for row in arm.samples]
+    assert judge_process(arm, made.PROCESS).reason

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from vllm_soak.store.record import MEASURED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from vllm_soak.store.record import Arm, Round, Sample
 
 # The last round counts when it did at least this share of the usual work.
@@ -59,6 +61,15 @@ class Series:
         return self.requests[-1] - self.requests[0] if self.requests else 0
 
 
+def series_of(points: Iterable[tuple[int, float]]) -> Series:
+    """Return points, requests and value in order, as a series; of several at one number of requests, the last.
+
+    A server that somebody else runs may finish its only request of two windows between their readings.
+    """
+    last = dict(points)
+    return Series(list(last), list(last.values()))
+
+
 def measured_rounds(arm: Arm) -> list[Round]:
     """Return the measured rounds that were completed, in order."""
     rounds = sorted((r for r in arm.rounds if r.phase == MEASURED), key=lambda r: r.index)
@@ -101,4 +112,4 @@ def byte_series(arm: Arm, process: str, value: str = "in_use") -> Series:
         for r in judged_rounds(arm)
         if r.index in samples and value in samples[r.index].values
     ]
-    return Series([x for x, _ in points], [y for _, y in points])
+    return series_of(points)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vllm_soak.store.record import MEASURED
-from vllm_soak.verdict.series import Series, walked_rounds
+from vllm_soak.verdict.series import Series, series_of, walked_rounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,8 +90,7 @@ def _track(rows: dict[int, Population], walked: list[Round], whole: list[Round],
         held = float(first.length - (first.grown or 0))
         points = [*((r.total_requests, held) for r in before), *points]
         begins, idle = before[0].index, 0
-    series = Series([x for x, _ in points], [y for _, y in points])
-    return Track(ordered, series, 1 + sum(index <= begins for index in measured), idle)
+    return Track(ordered, series_of(points), 1 + sum(index <= begins for index in measured), idle)
 
 
 def _is_known(first: Population) -> bool:
