@@ -24,6 +24,7 @@ from vllm_soak.engines.serve.port import LOOPBACK, free_port
 from vllm_soak.errors import UsageError
 from vllm_soak.store.reader import read_run
 from vllm_soak.store.record import Arm
+from vllm_soak.windows import Windows
 
 TOY = Path(__file__).parent / "engines" / "serve" / "toy_server.py"
 FAST = ("--interval", "2")
@@ -155,6 +156,11 @@ def test_the_listener_of_a_port_is_found(loaded: Any) -> None:
 )
 def test_addresses_are_read(url: str, expected: str) -> None:
     assert health_of(url).url == expected
+
+
+def test_a_time_that_was_given_is_waited_out_though_nobody_sends_requests() -> None:
+    assert Windows("http://127.0.0.1:8000").patience == 10
+    assert Windows("http://127.0.0.1:8000", duration="12h").patience == float("inf")
 
 
 def test_the_least_of_several_looks_counts() -> None:

@@ -26,8 +26,6 @@ from vllm_soak.windows import Windows
 ARM = "run"
 # Windows before those that count: in the first, a census meets every container for the first time.
 WARM_UP_WINDOWS = 2
-# So many windows in a row without a finished request, and there is nobody to wait for.
-MOST_IDLE = 10
 LOOK_SECONDS = 1.0
 METRICS_SECONDS = 5.0
 
@@ -88,7 +86,7 @@ class Watcher:
                 continue
             idle += 1
             self.progress.note("no request was finished in that window: it does not count")
-            if idle >= MOST_IDLE:
+            if idle >= self.windows.patience:
                 self.store.add_event(ARM, "warning", f"nobody sent a request for {idle} windows")
                 return
 

@@ -12,6 +12,8 @@ from vllm_soak.plan import FEWEST_ROUNDS, parse_duration
 MINUTE = 60.0
 # Of a long watch: enough for a slope.
 MOST_WINDOWS = 24
+# So many windows in a row without a finished request, and there is nobody to wait for.
+MOST_IDLE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +64,8 @@ class Windows:
     def seconds(self) -> float:
         """Time to watch; infinite when the answer decides."""
         return parse_duration(self.duration) if self.duration else math.inf
+
+    @property
+    def patience(self) -> float:
+        """Windows in a row without a finished request that are waited for; a time that was given is waited out."""
+        return math.inf if self.duration else MOST_IDLE
