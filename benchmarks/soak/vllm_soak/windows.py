@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from vllm_soak.errors import UsageError
 from vllm_soak.plan import FEWEST_ROUNDS, parse_duration
 
-MINUTE = 60.0
+MINUTE, DAY = 60.0, 86_400.0
 # Of a long watch: enough for a slope.
 MOST_WINDOWS = 24
 # So many windows in a row without a finished request, and there is nobody to wait for.
@@ -46,10 +46,10 @@ class Windows:
         """
         if self.rounds < FEWEST_ROUNDS:
             raise UsageError(f"--rounds {self.rounds} is too few for a trend", f"use {FEWEST_ROUNDS} or more")
-        if self.interval is not None and self.interval < 1:
-            raise UsageError(f"--interval {self.interval:g} is too short", "use 1 second or more")
-        if not 0 <= self.max_pause_ms <= 1000:
-            raise UsageError(f"--max-pause-ms {self.max_pause_ms:g} is no pause", "use 0 (no limit) to 1000")
+        if self.interval is not None and not 1 <= self.interval <= DAY:
+            raise UsageError(f"--interval {self.interval:g} is out of range", "use 1 second to a day (86400)")
+        if self.max_pause_ms != 0 and not 0.1 <= self.max_pause_ms <= 1000:
+            raise UsageError(f"--max-pause-ms {self.max_pause_ms:g} is no pause", "use 0.1 to 1000, or 0 for no limit")
         if self.duration is not None:
             parse_duration(self.duration)
 
