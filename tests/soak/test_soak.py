@@ -52,6 +52,18 @@ def test_a_verdict_is_shown_though_no_report_can_be_written(ended: Path) -> None
     assert done.files == []
 
 
+def test_a_verdict_is_shown_though_the_reports_were_interrupted(ended: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vllm_soak.soak.write_reports", interrupted)
+    shown = io.StringIO()
+    done = report(ended, Console(file=shown, width=80))
+    assert "INCONCLUSIVE" in shown.getvalue()
+    assert (done.files, done.verdict.exit_code) == ([], 2)
+    assert f"`vllm-soak report {ended}` writes them" in done.unwritten
+
+
 def test_a_run_folder_removed_on_the_way_is_not_called_wrong_usage(ended: Path) -> None:
     shutil.rmtree(ended)
     with pytest.raises(StoreError, match="was removed while the run was under way"), still_there(ended / "run.sqlite"):

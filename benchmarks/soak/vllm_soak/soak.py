@@ -130,7 +130,7 @@ def still_there(file: Path) -> Iterator[None]:
 def report(folder: Path, console: Console) -> Finished:
     """Judge what a run folder holds, print that, and write the reports beside it.
 
-    What was found is printed first: reports that cannot be written (a full disk) must not cost the answer.
+    What was found is printed first: reports that cannot be written (a full disk, Ctrl-C) must not cost the answer.
 
     Raises:
         UsageError: The folder holds no run.
@@ -139,7 +139,10 @@ def report(folder: Path, console: Console) -> Finished:
     run = read_run(folder)
     verdict = judge(run)
     print_findings(run, verdict, console)
-    files, unwritten = write_reports(run, verdict, folder)
+    try:
+        files, unwritten = write_reports(run, verdict, folder)
+    except KeyboardInterrupt:
+        files, unwritten = [], f"interrupted while the reports were written: `vllm-soak report {folder}` writes them."
     print_next(run, verdict, console, files)
     return Finished(folder, verdict, files, unwritten)
 
