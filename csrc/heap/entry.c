@@ -11,7 +11,8 @@
 
 #include <string.h>
 
-#define REACH 1000u  /* objects that are looked at below one entry */
+#define REACH 1000u /* objects that are looked at below one entry */
+#define MOST 8000u  /* references of one object that are looked at: the interpreter is held meanwhile */
 #define SHARED 1000 /* references beyond which an object is not looked into: a type, a constant, or an immortal */
 #define OF_AN_ENTRY 2u /* the container's slot, and the tuple that the entry is given in */
 
@@ -25,6 +26,7 @@ typedef struct {
     Column queue;  /* uint32_t: what others keep alive */
     Column alive;  /* uint8_t */
     Index index;
+    size_t edges_end; /* of the object that is looked into */
     int failed;
 } Entry;
 
@@ -38,18 +40,30 @@ static Py_ssize_t references(PyObject *object) {
     return python_version >= 0x030C0000 ? (Py_ssize_t)((uint64_t)count & UINT32_MAX) : count;
 }
 
+/* Of one entry for each object. */
+#define TABLES 5
+#define tables_of(entry) {&(entry)->items, &(entry)->known, &(entry)->ends, &(entry)->kinds, &(entry)->alive}
+
 static int room(Entry *entry) {
-    Column *columns[] = {&entry->items, &entry->known, &entry->ends, &entry->kinds, &entry->queue, &entry->alive};
-    for (size_t at = 0; at < sizeof columns / sizeof *columns; at++) {
-        if (column_reserve(columns[at], 1) < 0) {
+    Column *tables[TABLES] = tables_of(entry);
+    for (size_t at = 0; at < TABLES; at++) {
+        if (column_reserve(tables[at], 1) < 0) {
             return -1;
         }
     }
     return index_reserve(&entry->index, entry->items.used + 1, &entry->items);
 }
 
+static void set_used(Entry *entry, size_t used) {
+    Column *tables[TABLES] = tables_of(entry);
+    for (size_t at = 0; at < TABLES; at++) {
+        tables[at]->used = used;
+    }
+}
+
 static void add(Entry *entry, PyObject *object, size_t slot) {
-    size_t at = entry->items.used++;
+    size_t at = entry->items.used;
+    set_used(entry, at + 1);
     AT(entry->items, uint64_t, at) = (uint64_t)(uintptr_t)object;
     AT(entry->index.slots, uint32_t, slot) = (uint32_t)at + 1;
     AT(entry->known, uint32_t, at) = 0;
@@ -80,6 +94,9 @@ static int visit(PyObject *child, void *entry_) {
     if (Py_REFCNT(child) <= 0) {
         return 0; /* dead: see discover.c */
     }
+    if (entry->edges.used >= entry->edges_end) {
+        return 1;
+    }
     uint32_t at = refer(entry, child, 1);
     if (entry->failed || column_reserve(&entry->edges, 1) < 0) {
         entry->failed = 1;
@@ -89,11 +106,15 @@ static int visit(PyObject *child, void *entry_) {
     return 0;
 }
 
+static size_t entries_of(const Kind *kind, PyObject *object) {
+    return kind->entries == TUPLE_LIKE ? (size_t)Py_SIZE(object) : container_length(kind, object);
+}
+
 static int is_looked_into(const Entry *entry, const Kind *kind, PyObject *object) {
     if (entry->items.used > REACH || references(object) > SHARED || !kind->follow || is_static_type(kind, object)) {
         return 0;
     }
-    return kind->base == 0 || container_length(kind, object) <= REACH;
+    return kind->entries == WHOLE || entries_of(kind, object) <= REACH;
 }
 
 static void expand(Entry *entry, size_t at) {
@@ -107,6 +128,7 @@ static void expand(Entry *entry, size_t at) {
     AT(entry->kinds, uint32_t, at) = kind_at;
     const Kind *kind = &AT(walk->kinds.kinds, Kind, kind_at);
     if (is_looked_into(entry, kind, object)) {
+        entry->edges_end = entry->edges.used + MOST;
         kind->traverse(object, visit, entry);
     }
     AT(entry->ends, uint32_t, at) = (uint32_t)entry->edges.used;
@@ -120,6 +142,10 @@ static void reach(Entry *entry, uint32_t at) {
 }
 
 static void spare(Entry *entry) {
+    if (column_reserve(&entry->queue, entry->items.used) < 0) {
+        entry->failed = 1;
+        return;
+    }
     for (size_t at = 0; at < entry->items.used; at++) {
         if (references(item(entry, at)) > (Py_ssize_t)AT(entry->known, uint32_t, at)) {
             reach(entry, (uint32_t)at);
@@ -159,7 +185,8 @@ static void begin(Entry *entry) {
     if (entry->index.slots.used > 0) {
         memset(entry->index.slots.base, 0, entry->index.slots.used * sizeof(uint32_t));
     }
-    entry->items.used = entry->edges.used = entry->queue.used = 0;
+    set_used(entry, 0);
+    entry->edges.used = entry->queue.used = 0;
 }
 
 /* Bytes that would be freed with one entry: a tuple of its objects. */
@@ -171,11 +198,10 @@ static uint64_t exclusive(Entry *entry, PyObject *objects) {
     for (size_t at = 0; at < entry->items.used && !entry->failed; at++) {
         expand(entry, at);
     }
-    if (entry->failed) {
-        return 0;
+    if (!entry->failed) {
+        spare(entry);
     }
-    spare(entry);
-    return weigh(entry);
+    return entry->failed ? 0 : weigh(entry);
 }
 
 static void set_widths(Entry *entry) {

@@ -114,6 +114,7 @@ BUILDS: tuple[Build, ...] = (
     lambda _one, two: (two, "é" * 30, 1 << 70, b"bytes", 7.5),
     lambda one, two: zip([one], [two], strict=True),
     lambda one, _two: [[one] * 3, [None] * 2000],  # the second one is too wide to be looked into
+    lambda one, _two: (one, tuple(range(10_000, 12_000)), frozenset(range(10_000, 12_000))),  # so are the last two
 )
 graphs = st.lists(
     st.tuples(st.sampled_from(BUILDS), st.integers(0, 30), st.integers(0, 30), st.booleans()), min_size=1, max_size=30
@@ -140,6 +141,13 @@ def test_native_code_weighs_entries_alike(graph: list[tuple[Build, int, int, boo
     expected = exclusive(recent_entries(container, list))
     assert walk.exclusive(recent_entries(container, list)) == expected
     assert len(held) <= len(container)
+
+
+@pytest.mark.skipif(native.NATIVE is None, reason="the native walk is not built on this machine")
+def test_native_code_does_not_look_into_a_wide_tuple() -> None:
+    walk = NativeWalk([], registries=False)
+    wide = [tuple(object() for _ in range(100_000))]
+    assert walk.exclusive(recent_entries(wide, list)) == sys.getsizeof(wide[0])
 
 
 @pytest.mark.skipif(native.NATIVE is None, reason="the native walk is not built on this machine")

@@ -87,6 +87,8 @@ def _baseline() -> int:
 _ALONE = _baseline()
 # Beyond this many references an object is shared (a type, a constant, or an immortal): not looked into.
 _SHARED = 1000
+# Containers that do not change, and may be as wide as those that do.
+_FIXED = (tuple, frozenset)
 
 
 class _Subtree:
@@ -122,8 +124,9 @@ class _Subtree:
         return [self._refer(one) for one in gc.get_referents(self._items[at])]
 
     def _is_wide(self, at: int) -> bool:
-        base = container_base(self._items[at])
-        return base is not None and length(self._items[at], base) > REACH
+        one = self._items[at]
+        base = container_base(one) or next((cls for cls in _FIXED if derives(type(one), cls)), None)
+        return base is not None and length(one, base) > REACH
 
     def _refer(self, item: object, references: int = 1) -> int:
         at = self._places.setdefault(id(item), len(self._items))
