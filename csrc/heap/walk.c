@@ -194,7 +194,7 @@ int walk_advance(Walk *walk) {
     while (walk->stage != DONE) {
         uint32_t at = walk->current;
         if (walk->over) {
-            return 0;
+            return walk_flush(walk); /* what was pushed since may be gone in the next slice */
         }
         if (walk->resuming || next(walk, &at)) {
             if (follow_one(walk, at) < 0) {

@@ -89,3 +89,16 @@ def test_a_dead_objects_memory_is_not_touched() -> None:
         pass
     assert watch() is None
     walk.close()
+
+
+def test_a_slice_ends_between_two_entries() -> None:
+    """What was pushed is held when the slice ends, or it may be gone at the next one: a value's key too."""
+    table = {Node(): Node() for _ in range(20_000)}
+    keys, values = list(table), list(table.values())
+    walk = NativeWalk([start([table, [[]]])], hidden=fences(), registries=False, pace=Pace(max_pause_ms=1e-6))
+    for _ in range(10):
+        assert not walk.table.advance(1e-6)
+        held = [sum(sys.getrefcount(nodes[at]) > 3 for at in range(len(nodes))) for nodes in (keys, values)]
+        assert held[0] == held[1]
+    assert held[0] > 0
+    walk.close()
