@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -19,10 +20,24 @@ class Visit:
     pass
 
 
+class Hashed:
+    """Counts how often it is asked for its hash."""
+
+    asked = 0
+
+    def __hash__(self) -> int:
+        type(self).asked += 1
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
 class Service:
     def __init__(self) -> None:
         self.known = [Visit() for _ in range(COUNT)]
         self.by_object: dict[Any, int] = {}
+        self.in_order: OrderedDict[Any, int] = OrderedDict()
         self.by_name: dict[str, Any] = {}
         self.listed: list[Any] = []
         self.members: set[Any] = set()
@@ -124,3 +139,15 @@ def test_equally_named_classes_are_counted_together() -> None:
         service.listed.append(type("Made", (), {})())
 
     assert bounds(fill, "service.listed", "limit") == [None] * ROUNDS
+
+
+def test_no_key_is_asked_for_its_hash() -> None:
+    known = [Hashed() for _ in range(COUNT)]
+
+    def fill(service: Service, at: int) -> None:
+        service.in_order[known[at]] = at
+        Hashed.asked = 0
+
+    found = bounds(fill, "service.in_order")
+    assert found[-1] is not None
+    assert Hashed.asked == 0

@@ -130,7 +130,9 @@ def _reason(living: int, classes: set[str]) -> str:
 def _of_keys(container: Any, base: type) -> set[str]:
     """Classes of the keys; none where not all of them are objects of their own."""
     found: set[str] = set()
-    for key in base.__iter__(container):  # type: ignore[attr-defined]
+    # An OrderedDict's own iterator asks each key for its hash.
+    keys = dict.__iter__(container) if derives(base, dict) else base.__iter__(container)  # type: ignore[attr-defined]
+    for key in keys:
         target = _target(key)
         if not _has_identity(target):
             return set()
