@@ -145,3 +145,14 @@ def test_a_dict_that_only_looks_like_one_computes_nothing() -> None:
     one = Memoised()
     one.__dict__["plain"] = {"other": 2}
     assert attributes.existing_dict(one) is not one.__dict__["plain"]
+
+
+def test_references_of_a_builtin_container_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have millions, and has no namespace."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError("listed")
+
+    monkeypatch.setattr(gc, "get_referents", fail)
+    for one in ({"inner": {}}, [{}], ({},)):
+        assert attributes.existing_dict(one) is None

@@ -96,11 +96,12 @@ def existing_dict(item: object) -> dict[str, Any] | None:
     cls = type(item)
     if derives(cls, ModuleType):
         return module_dict(item)
+    of_type = derives(cls, type)
+    if not of_type and type(class_attribute(cls, "__dict__")) is not GetSetDescriptorType:
+        return None  # a builtin container may have a million references to look through
     present = [one for one in gc.get_referents(item) if type(one) is dict]
-    if derives(cls, type):
+    if of_type:
         return next((one for one in present if "__module__" in one or "__doc__" in one), None)
-    if type(class_attribute(cls, "__dict__")) is not GetSetDescriptorType:
-        return None
     return next((one for one in present if _is_namespace(item, cls, one)), None)
 
 
