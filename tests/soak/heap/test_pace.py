@@ -19,7 +19,7 @@ def rests(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def work() -> float:
     """Some processor time of this thread, in seconds."""
     began = time.thread_time()
-    while time.thread_time() - began < 0.002:
+    while time.thread_time() - began < 0.005:
         pass
     return time.thread_time() - began
 
