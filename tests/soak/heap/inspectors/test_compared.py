@@ -170,3 +170,26 @@ def test_nobodys_code_runs() -> None:
     names = module("C = []\ndef put(k):\n  if len(C) < 200: C.append(k)")
     names["held"] = held
     assert compared_with(names["C"], [names]) == [(200, "the number in put()")]
+
+
+class Constant:
+    """Among the constants of code that was rewritten."""
+
+    def __repr__(self) -> str:
+        raise AssertionError("shown")
+
+
+@pytest.mark.parametrize("constant", [Constant(), (1, (Constant(),)), 1 << 20_000], ids=["object", "tuple", "long int"])
+def test_constants_that_cannot_be_shown_leave_a_function_out(constant: object) -> None:
+    names = module(
+        "C = []\ndef put(k):\n  if len(C) < 200: C.append(k)\ndef get(k):\n  return 'it' if len(C) < 100 else k"
+    )
+    code = names["get"].__code__
+    names["get"].__code__ = code.replace(co_consts=tuple(constant if one == "it" else one for one in code.co_consts))
+    assert compared_with(names["C"], [names]) == [(200, "the number in put()")]
+
+
+def test_a_namespace_without_a_name_is_nobodys() -> None:
+    names = module("C = []\ndef put(k):\n  if len(C) < 200: C.append(k)")
+    names["__name__"] = Constant()
+    assert compared_with(names["C"], [names]) == []

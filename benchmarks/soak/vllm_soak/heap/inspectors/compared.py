@@ -34,6 +34,10 @@ COMPARE: Token = ("do", "COMPARE_OP")
 NEGATIVE: Token = ("do", "UNARY_NEGATIVE")
 NOTHING: Token = ("const", None)
 _MINUS = dis.opmap["UNARY_NEGATIVE"]
+# Constants of compiled code; a program that rewrites its own may put any object among them.
+_CONSTANTS = (type(None), bool, int, float, complex, str, bytes, type(...), slice, CodeType)
+# Bits of an int, whose digits Python refuses to show beyond some thousands.
+_LONGEST_INT = 64
 
 
 class Compared(NamedTuple):
@@ -117,7 +121,7 @@ def _value(number: Token, function: FunctionType, owners: list[object]) -> objec
     if kind == "variable":
         return dict(_captured(function)).get(names[0])
     if kind == "global":
-        return _attribute_of(function.__globals__.get(names[0]), names[1:])
+        return _attribute_of(dict.get(function.__globals__, names[0]), names[1:])
     return _attribute_of(holder(owners), names) if kind == "self" else MISSING
 
 
@@ -156,7 +160,16 @@ def _speaks_of(code: CodeType, name: str) -> bool:
     if name not in code.co_names:
         return False
     cuts = _MINUS in code.co_code or any(type(one) is int and one < 0 for one in code.co_consts)
-    return cuts or "len" in code.co_names
+    return (cuts or "len" in code.co_names) and all(map(_is_quiet, code.co_consts))
+
+
+def _is_quiet(constant: object) -> bool:
+    """Whether the `repr()` of a constant, which `dis` asks for, runs no code of the program's and cannot fail."""
+    if type(constant) is tuple or type(constant) is frozenset:
+        return all(map(_is_quiet, constant))
+    if type(constant) is int:
+        return constant.bit_length() <= _LONGEST_INT
+    return any(type(constant) is one for one in _CONSTANTS)
 
 
 def _names(namespace: dict[str, object], container: object) -> list[str]:
@@ -173,10 +186,11 @@ def _attributes(owner: object, container: object) -> dict[str, object]:
 def functions_of_module(namespace: dict[str, object]) -> Iterator[FunctionType]:
     """Functions of a module, and of classes that were written in it."""
     value: Any
-    for value in islice(list(namespace.values()), MOST_NAMES):
+    called = namespace.get("__name__")
+    for value in islice(list(namespace.values()), MOST_NAMES if type(called) is str else 0):
         if type(value) is FunctionType and value.__globals__ is namespace:
             yield value
-        elif derives(type(value), type) and type_module(value) == namespace.get("__name__"):
+        elif derives(type(value), type) and type_module(value) == called:
             yield from _functions(value)
 
 
