@@ -38,8 +38,11 @@ def payload_bytes(item: Any) -> int:
     tensor, parameter = _class("torch", "Tensor"), _class("torch.nn.parameter", "Parameter")
     if cls is not tensor and (parameter is None or cls is not parameter):
         return 0
-    storage = class_attribute(tensor, "untyped_storage")(item)
-    return int(storage.nbytes())
+    try:
+        storage = class_attribute(tensor, "untyped_storage")(item)
+        return int(storage.nbytes())
+    except RuntimeError:  # a sparse one, or one that oneDNN has packed, has no storage of its own
+        return 0
 
 
 def buffer_bytes(item: Any) -> int:
