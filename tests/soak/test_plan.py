@@ -77,6 +77,10 @@ def test_a_plan_is_plain_json():
         ({"driver": "serve", "disconnect": 0.5}, "cannot be offered"),
         ({"driver": "serve", "abort": 1.5}, "cannot be offered"),
         ({"server_args": ("--port", "1")}, "--driver serve"),
+        ({"driver": "serve", "server_args": ("--port", "http")}, "--port 'http' is no port"),
+        ({"driver": "serve", "server_args": ("--port=65536",)}, "--port '65536' is no port"),
+        ({"driver": "serve", "server_args": ("--port",)}, "--port '' is no port"),
+        ({"engine": "rapid-mlx==0.12.18", "workload": "growing-chat", "turns": 0}, "--turns 0 is too small"),
     ],
 )
 def test_a_load_that_cannot_be_offered_is_refused(flags: dict[str, Any], words: str) -> None:
@@ -97,6 +101,7 @@ def test_a_chats_last_turn_must_fit_where_the_engine_has_a_limit() -> None:
         check_plan(Plan(driver="serve", **chat))
     check_plan(Plan(driver="serve", max_model_len=4096, **chat))
     check_plan(Plan(engine="rapid-mlx==0.12.18", model="tiny:qwen3_5-mtp", **chat))
+    check_plan(Plan(python=Path("python"), **chat))  # which may have an engine on mlx
 
 
 def test_growing_chats_go_to_the_chat_endpoint() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import shutil
+import venv
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from rich.console import Console
 from vllm_soak.environments.releases import Release
 from vllm_soak.errors import StoreError, UsageError
 from vllm_soak.plan import Plan
-from vllm_soak.soak import new_run_folder, report, still_there
+from vllm_soak.soak import new_run_folder, report, soak, still_there
 from vllm_soak.store.reader import read_run
 from vllm_soak.store.writer import RunStore
 
@@ -62,6 +63,20 @@ def test_a_verdict_is_shown_though_the_reports_were_interrupted(ended: Path, mon
     assert "INCONCLUSIVE" in shown.getvalue()
     assert (done.files, done.verdict.exit_code) == ([], 2)
     assert f"`vllm-soak report {ended}` writes them" in done.unwritten
+
+
+def test_what_an_engine_cannot_be_offered_is_refused_once_it_is_known(tmp_path: Path) -> None:
+    """A Python that was given may have an engine on mlx, which takes chats in its own process; vLLM does not."""
+    venv.create(tmp_path / "venv", symlinks=True)
+    (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    (site / "vllm").mkdir()
+    (site / "vllm" / "__init__.py").touch()
+    (site / "vllm-0.25.1.dist-info").mkdir()
+    (site / "vllm-0.25.1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.25.1\n")
+    plan = Plan(python=tmp_path / "venv" / "bin" / "python", workload="growing-chat", run_dir=tmp_path / "run")
+    with pytest.raises(UsageError, match="growing-chat is for servers"):
+        soak(plan, Console(file=io.StringIO()))
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_folder_removed_on_the_way_is_not_called_wrong_usage(ended: Path) -> None:

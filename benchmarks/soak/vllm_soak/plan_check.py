@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import fields
 
+from vllm_soak.engines.serve.arguments import given_value
 from vllm_soak.environments.releases import TESTED_MLX
 from vllm_soak.errors import UsageError
 from vllm_soak.plan import FEWEST_ROUNDS, FEWEST_WARM_UP_ROUNDS, REQUEST_FLAGS, Plan, flag, parse_duration
@@ -14,6 +15,7 @@ AT_LEAST_ONE = (
     "num_prompts",
     "random_input_len",
     "random_output_len",
+    "turns",
     "max_concurrency",
     "max_requests",
     "num_gpu_blocks_override",
@@ -116,6 +118,7 @@ def check_load(plan: Plan) -> None:
     standard = Plan()
     changed = [name for name in REQUEST_FLAGS if getattr(plan, name) != getattr(standard, name)]
     changed += ["workload growing-chat"] * (plan.workload == "growing-chat") + ["mix"] * (plan.mix is not None)
+    check_port(plan)
     if plan.driver != "serve":
         changed = [name for name in changed if not (on_mlx(plan) and name in CHATTING)]
         if changed:
@@ -129,9 +132,20 @@ def check_load(plan: Plan) -> None:
     check_part(plan)
 
 
+def check_port(plan: Plan) -> None:
+    """Refuse a port for the server that is none.
+
+    Raises:
+        UsageError: What stands after `--` has one.
+    """
+    port = given_value(plan.server_args, "--port")
+    if port is not None and not (port.isdecimal() and 0 < int(port) < 1 << 16):
+        raise UsageError(f"--port {port!r} is no port", "give 1 to 65535, or leave it out: a free one is chosen then")
+
+
 def on_mlx(plan: Plan) -> bool:
-    """Whether the engine was named, and is one of those on mlx."""
-    return (plan.engine or "").replace("_", "-").partition("==")[0] in TESTED_MLX
+    """Whether the engine is one of those on mlx, or may be: what a Python has is checked once that is known."""
+    return plan.python is not None or (plan.engine or "").replace("_", "-").partition("==")[0] in TESTED_MLX
 
 
 def check_part(plan: Plan) -> None:

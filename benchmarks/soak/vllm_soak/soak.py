@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,7 @@ def soak(plan: Plan, console: Console) -> Finished:
     check_model(plan.model)
     check_patches(plan)
     choice = choose(engine=plan.engine, python=plan.python, driver=plan.driver)
+    check_plan(replace(plan, engine=str(choice.release), python=None))
     console.print(choice.reason, highlight=False, markup=False, soft_wrap=True)
     folder = new_run_folder(plan, choice.release)
     with LiveView(console) as progress:
