@@ -147,6 +147,10 @@ def test_a_dict_that_only_looks_like_one_computes_nothing() -> None:
     assert attributes.existing_dict(one) is not one.__dict__["plain"]
 
 
+class Wide(dict[Any, Any]):
+    name = ""
+
+
 def test_references_of_a_builtin_container_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may have millions, and has no namespace."""
 
@@ -156,3 +160,6 @@ def test_references_of_a_builtin_container_are_not_listed(monkeypatch: pytest.Mo
     monkeypatch.setattr(gc, "get_referents", fail)
     for one in ({"inner": {}}, [{}], ({},)):
         assert attributes.existing_dict(one) is None
+    wide = Wide.fromkeys(range(30_000))
+    wide.name = "it"
+    assert attributes.existing_dict(wide) is wide.__dict__

@@ -9,6 +9,7 @@ that the instance then keeps, so an attribute is read by name wherever a name ca
 from __future__ import annotations
 
 import gc
+from collections import deque
 from functools import cached_property
 from types import CodeType, FunctionType, GetSetDescriptorType, MappingProxyType, MemberDescriptorType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MISSING: Any = object()
+# What may be a base of a class whose instances have a namespace, and a million entries.
+_LONG: tuple[Any, ...] = (dict, list, tuple, set, frozenset, deque)
+# A list of so many references takes less than a millisecond.
+_WIDE = 20_000
 
 _type_dict = type.__dict__["__dict__"].__get__
 _type_mro = type.__dict__["__mro__"].__get__
@@ -99,10 +104,18 @@ def existing_dict(item: object) -> dict[str, Any] | None:
     of_type = derives(cls, type)
     if not of_type and type(class_attribute(cls, "__dict__")) is not GetSetDescriptorType:
         return None  # a builtin container may have a million references to look through
+    if _is_wide(item, cls):
+        return built_dict(item)
     present = [one for one in gc.get_referents(item) if type(one) is dict]
     if of_type:
         return next((one for one in present if "__module__" in one or "__doc__" in one), None)
     return next((one for one in present if _is_namespace(item, cls, one)), None)
+
+
+def _is_wide(item: Any, cls: type) -> bool:
+    """Whether an object is so long a container that a list of its references holds the interpreter for milliseconds."""
+    base = next((one for one in _LONG if derives(cls, one)), None)
+    return base is not None and base.__len__(item) > _WIDE
 
 
 def _is_namespace(item: object, cls: type, candidate: dict[Any, Any]) -> bool:
