@@ -12,7 +12,7 @@
 #include <dlfcn.h>
 #include <pythread.h>
 
-#define WORDS 36 /* fewer than the smallest state of a thread has: CPython 3.10 */
+#define WORDS 35 /* fewer than the smallest state of a thread has: CPython 3.10 */
 #define NOWHERE -1
 
 typedef PyThreadState *(*FirstThread)(PyInterpreterState *);
