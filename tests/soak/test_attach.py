@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from vllm_soak.engines.attached import attach_to, health_of, listener
+from vllm_soak.engines.attached import attach_to, health_of, is_here, listener
 from vllm_soak.engines.resident import Least, in_use
 from vllm_soak.engines.serve.health import Health
 from vllm_soak.engines.serve.port import LOOPBACK, free_port
@@ -143,6 +143,21 @@ def test_what_is_no_server_is_refused(url: str, words: str) -> None:
 def test_a_pid_that_is_not_there_is_refused(loaded: Any) -> None:
     with pytest.raises(UsageError, match="there is no process 4194999"):
         attach_to(loaded().url, 4194999)
+
+
+@pytest.mark.parametrize(
+    ("host", "here"), [(LOOPBACK, True), ("127.1.2.3", True), ("::1", True), ("0.0.0.0", True), ("192.0.2.1", False)]
+)
+def test_addresses_of_this_machine_are_told_from_others(host: str, here: bool) -> None:
+    assert is_here(host) is here
+
+
+def test_who_listens_here_is_not_taken_for_a_server_elsewhere(loaded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = loaded()
+    assert attach_to(server.url, None).pid == server.process.pid
+    monkeypatch.setattr("vllm_soak.engines.attached.is_here", lambda _: False)
+    with pytest.raises(UsageError, match="no process of this machine can be seen to listen"):
+        attach_to(server.url, None)
 
 
 def test_the_listener_of_a_port_is_found(loaded: Any) -> None:

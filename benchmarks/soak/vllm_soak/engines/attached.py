@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import socket
 from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -60,7 +62,7 @@ def attach_to(url: str, pid: int | None) -> Attached:
     health = health_of(url)
     if not (health.is_up() or health.version() or health.model()):
         raise UsageError(f"no server answers at {health.url}", "check the address, and that the server is up")
-    if pid is None:
+    if pid is None and is_here(health.host):
         pid = listener(health.port)
     if pid is None:
         raise UsageError(f"no process of this machine can be seen to listen at {health.url}", HOW)
@@ -83,6 +85,16 @@ def health_of(url: str) -> Health:
     if not host or parts.scheme != "http":
         raise UsageError(f"--url {url!r} is not an address", "give it like http://127.0.0.1:8000")
     return Health(host, port or 80)
+
+
+def is_here(host: str) -> bool:
+    """Whether an address is one of this machine: who listens on the same port here is not the server otherwise."""
+    own = {one.address.partition("%")[0] for found in psutil.net_if_addrs().values() for one in found}
+    with suppress(OSError, ValueError):
+        reached = {str(one[4][0]).partition("%")[0] for one in socket.getaddrinfo(host, None)}
+        kinds = [ip_address(one) for one in reached]
+        return bool(reached & own) or any(one.is_loopback or one.is_unspecified for one in kinds)
+    return False
 
 
 def listener(port: int) -> int | None:
