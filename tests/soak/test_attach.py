@@ -132,6 +132,7 @@ def test_a_server_that_ends_is_said_so(loaded: Any, start: Any, tmp_path: Path) 
         ("https://example.org", "is not an address"),
         ("http://", "is not an address"),
         ("http://[", "is not an address"),
+        ("http://a..b", "is not an address"),
     ],
 )
 def test_what_is_no_server_is_refused(url: str, words: str) -> None:

@@ -80,6 +80,7 @@ def health_of(url: str) -> Health:
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         host, port = parts.hostname, parts.port
+        (host or "").encode("idna")  # as it is asked for: no empty label, none that is too long
     except ValueError:
         host, port, parts = None, None, urlsplit("")
     if not host or parts.scheme != "http":
