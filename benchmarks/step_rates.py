@@ -156,7 +156,7 @@ def rates(noise: Noise, runs: int, *, known: bool = False) -> tuple[int, dict[fl
     return false, delays
 
 
-def delay(logs: np.ndarray, rng: np.random.Generator, waited: np.ndarray | None) -> float | None:
+def delay(logs: np.ndarray, rng: np.random.Generator, waited: np.ndarray | None = None) -> float | None:
     """Return the seconds from the step until it was told, None when that was not within a minute."""
     told = watch(logs[: STEP_AT + int(WITHIN) + 1], rng, waited)
     after = [one.seen - STEP_AT for one in told if one.seen >= STEP_AT]

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from vllm_soak.patches.vllm_mlx.prefix_ledger import LEDGER, Ledger, entries, ledger_of, resident_bytes
+from vllm_soak.patches.vllm_mlx.prefix_ledger import LEDGER, Ledger, entries, ledger_of, own_buffers, resident_bytes
 from vllm_soak.patching.fingerprint import table
 from vllm_soak.patching.patch import Target
 
@@ -65,6 +65,7 @@ def within_limit(store: Callable[..., None]) -> Callable[..., None]:
 
 def _measured(stored: Any) -> int:
     try:
+        own_buffers(stored)
         return resident_bytes(stored)
     except Exception as error:  # noqa: BLE001 - a cache of an unknown kind counts as nothing
         _complain_once(f"an entry could not be measured ({error!r})")

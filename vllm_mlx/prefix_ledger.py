@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 LEDGER = "_vllm_soak_ledger"
@@ -46,6 +46,24 @@ def ledger_of(cache: Any) -> Ledger | None:
     return found if isinstance(found, Ledger) else None
 
 
+def own_buffers(stored: Any) -> None:
+    """Give each array of what is to be stored a buffer of its own size.
+
+    A view keeps the whole buffer that it looks into: the last three columns of a convolution's input keep all of it.
+    mlx does not tell the size of that buffer, so a view cannot be counted; `contiguous` copies one that keeps 16 KiB
+    more than it shows. The values stay the same, so whoever else reads the cache reads the same.
+    """
+    import mlx.core as mx
+
+    made: dict[int, tuple[Any, Any]] = {}  # the replaced one is kept, so that its id stays its own
+
+    def own(array: Any) -> Any:
+        return made.setdefault(id(array), (array, mx.contiguous(array)))[1]
+
+    _replace(stored, own, _DEEPEST)
+    mx.eval([copy for _, copy in made.values()])
+
+
 def resident_bytes(stored: Any) -> int:
     """Bytes of the distinct arrays in what is to be stored.
 
@@ -54,8 +72,23 @@ def resident_bytes(stored: Any) -> int:
     return sum({id(array): int(array.nbytes) for array in _arrays(stored, _DEEPEST)}.values())
 
 
+def _is_array(thing: Any) -> bool:
+    return hasattr(thing, "nbytes") and hasattr(thing, "shape") and not hasattr(thing, "state")
+
+
+def _replace(thing: Any, own: Callable[[Any], Any], depth: int) -> None:
+    """Put another array in the place of each that lists, dictionaries and caches hold; a tuple's own stay."""
+    inner = thing if isinstance(thing, list | tuple | dict) else getattr(thing, "__dict__", {})
+    for key, part in list(inner.items() if isinstance(inner, dict) else enumerate(inner)):
+        if _is_array(part):
+            if not isinstance(inner, tuple):
+                inner[key] = own(part)
+        elif depth:
+            _replace(part, own, depth - 1)
+
+
 def _arrays(thing: Any, depth: int) -> Iterator[Any]:
-    if hasattr(thing, "nbytes") and hasattr(thing, "shape") and not hasattr(thing, "state"):
+    if _is_array(thing):
         yield thing
         return
     if depth:
