@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import synthetic_series as made
 
@@ -51,3 +53,22 @@ def test_bytes_of_entries_that_were_not_measured_are_a_lower_bound() -> None:
     unknown = made.Container([100 * n for n in rounds], "unknown")
     judged = judge_containers(made.arm([5e8] * 7, [measured, unknown]), made.PROCESS)
     assert {one[0].path: one[0].bytes_at_least for one in judged} == {"measured": False, "unknown": True}
+
+
+@pytest.mark.parametrize("age", [5.5, 6.9, 6.99, 8.9, 9.95, 13.95])
+def test_a_cache_that_is_emptied_by_age_is_no_leak_when_its_age_ends_within_the_last_round(age: float) -> None:
+    """Rounds of a second each: after each from the fifth measured one on, as a run looks."""
+    outcomes = []
+    for rounds in range(7, 18):
+        lengths = [2000 * min(n, age) for n in range(1, rounds + 1)]
+        arm = made.arm([5e8] * rounds, [made.Container(lengths)])
+        arm.populations[:] = [replace(row, age=age, age_name="Sessions.ttl") for row in arm.populations]
+        outcomes += [one.outcome for one, _, _ in judge_containers(arm, made.PROCESS)]
+    assert Outcome.LEAK not in outcomes
+    assert outcomes[-1] is Outcome.BOUNDED
+
+
+def test_what_outgrows_such_an_age_is_a_leak() -> None:
+    arm = made.arm([5e8] * 8, [made.Container([2000 * n for n in range(1, 9)])])
+    arm.populations[:] = [replace(row, age=6.5, age_name="Sessions.ttl") for row in arm.populations]
+    assert [one.outcome for one, _, _ in judge_containers(arm, made.PROCESS)] == [Outcome.LEAK]

@@ -23,7 +23,7 @@ class Growth:
         limit_name: Where that stands.
         age: Seconds after which entries may be dropped, by a number beside it.
         age_name: Where that stands.
-        seconds: How long the rounds took under load.
+        seconds: How long the rounds before the last took under load.
         first_round: As in `Track`.
         idle: As in `Track`.
     """
@@ -60,7 +60,7 @@ def growth_of(track: Track, seconds: float = 0.0) -> Growth:
 
     Args:
         track: The container over the judged rounds.
-        seconds: How long the rounds took under load.
+        seconds: How long the rounds before the last took under load.
     """
     last = track.rows[-1]
     return Growth(

@@ -42,6 +42,6 @@ def _before_an_age(growth: Growth, finding: Finding) -> Finding | None:
         Outcome.INCONCLUSIVE,
         MAY_BE_BOUNDED,
         f"{finding.reason}; {growth.age_name}={growth.age:,g} may be the age in seconds at which its entries are "
-        f"dropped, and the rounds took {growth.seconds:,.0f}",
+        f"dropped, and the rounds before the last took {growth.seconds:,.0f}",
         f"run for well over {growth.age:,g} seconds (--duration)",
     )

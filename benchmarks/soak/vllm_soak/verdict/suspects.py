@@ -11,7 +11,7 @@ from vllm_soak.verdict.explained import is_explained, rank
 from vllm_soak.verdict.growth import judge_growth
 from vllm_soak.verdict.lengths import growth_of
 from vllm_soak.verdict.outcome import Outcome, Suspect
-from vllm_soak.verdict.series import Series
+from vllm_soak.verdict.series import Series, measured_rounds
 from vllm_soak.verdict.track import Track, tracks
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def judge_containers(arm: Arm, process: str) -> list[Judged]:
 
     A registry of weak references, and objects without a root, are left out when a leak explains them.
     """
-    judged, seconds = [], sum(one.seconds for one in arm.rounds)
+    judged, seconds = [], seconds_before_last(arm)
     for track in tracks(arm, process):
         finding = judge_growth(growth_of(track, seconds))
         if finding is not None:
@@ -36,6 +36,16 @@ def judge_containers(arm: Arm, process: str) -> list[Judged]:
     judged = beside_limited(judged)
     found = [one for one, _, _ in judged]
     return sorted((one for one in judged if not is_explained(one[0], found)), key=lambda one: _rank(one[0]))
+
+
+def seconds_before_last(arm: Arm) -> float:
+    """Seconds of load before the last measured round.
+
+    A cache that is emptied by age has stopped in a round that began after that age; in one that met it half-way it only
+    grew a little less.
+    """
+    last = max((one.index for one in measured_rounds(arm)), default=0)
+    return sum(one.seconds for one in arm.rounds if one.index < last)
 
 
 def suspect(arm: Arm, track: Track, finding: Finding) -> Suspect:
