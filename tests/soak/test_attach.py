@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from vllm_soak.engines.attached import attach_to, health_of, is_here, listener
+from vllm_soak.engines.attached import attach_to, engine_name, health_of, is_here, listener
 from vllm_soak.engines.resident import Least, in_use
 from vllm_soak.engines.serve.health import Health
 from vllm_soak.engines.serve.port import LOOPBACK, free_port
@@ -159,6 +159,14 @@ def test_who_listens_here_is_not_taken_for_a_server_elsewhere(loaded: Any, monke
     monkeypatch.setattr("vllm_soak.engines.attached.is_here", lambda _: False)
     with pytest.raises(UsageError, match="no process of this machine can be seen to listen"):
         attach_to(server.url, None)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [("rapid-mlx", "rapid-mlx"), ("vllm", "vllm"), ("me", "vllm"), ([], "vllm")]
+)
+def test_an_engine_is_named_by_whom_it_says_that_it_is(owner: Any, name: str) -> None:
+    assert engine_name({"owned_by": owner}) == name
+    assert engine_name({}) == "vllm"
 
 
 def test_the_listener_of_a_port_is_found(loaded: Any) -> None:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from vllm_soak.engines.attached import Attached
+from vllm_soak.engines.attached import Attached, engine_name
 from vllm_soak.engines.census_rows import census_row, population_rows
 from vllm_soak.engines.resident import Least
 from vllm_soak.errors import EngineError
@@ -196,7 +196,7 @@ class Watcher:
         health = self.server.health
         served = health.model()
         return {
-            "name": "vllm",
+            "name": engine_name(served),
             "version": health.version(),
             "driver": "attach",
             "model": served.get("root") or served.get("id") or "",

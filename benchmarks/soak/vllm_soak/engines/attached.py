@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
 
 from vllm_soak.engines.serve.health import Health
+from vllm_soak.environments.releases import ENGINES
 from vllm_soak.errors import UsageError
 from vllm_soak.locate.socket_of_pid import find_socket
 from vllm_soak.observe.role import API_SERVER, role_of
@@ -106,6 +109,12 @@ def listener(port: int) -> int | None:
         return None
     listening = (one for one in open_sockets if one.status == psutil.CONN_LISTEN)
     return min((one.pid for one in listening if one.pid is not None and port in tuple(one.laddr)[1:2]), default=None)
+
+
+def engine_name(served: Mapping[str, Any]) -> str:
+    """Name of the engine by whom it says that a model is owned, in the answer of `/v1/models`."""
+    owner = served.get("owned_by")
+    return str(owner) if owner in ENGINES else "vllm"
 
 
 def topmost(pid: int) -> int:
