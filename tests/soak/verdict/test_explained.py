@@ -81,3 +81,17 @@ def test_what_abc_remembers_of_classes_is_no_suspect() -> None:
     arm = made.arm([5e8] * 7, [made.Container([100 * n for n in ROUNDS], "app.Base._abc_impl.<set>")])
     arm.populations[:] = [replace(row, weak="a _abc_data keeps nothing alive") for row in arm.populations]
     assert judge_containers(arm, made.PROCESS) == []
+
+
+def named(rows: dict[str, list[int]]) -> list[str]:
+    """Paths of the leaks among containers of so many entries after each round."""
+    arm = made.arm([5e8] * 7, [made.Container(lengths, path, entry=100.0) for path, lengths in rows.items()])
+    return [one.path for one, _, _ in judge_containers(arm, made.PROCESS)]
+
+
+def test_objects_that_entries_further_down_bring_along_are_no_leak_of_their_own() -> None:
+    pool, below = [140 * n for n in ROUNDS], [10 * n for n in ROUNDS]
+    assert named({"step.__func__": pool, "step.__func__.<orig>.<_state>": below}) == ["step.__func__.<orig>.<_state>"]
+    assert named({"step": pool, "steps[*].<_state>": below}) == ["step", "steps[*].<_state>"]
+    uneven = [pool[n] + n % 3 for n in range(7)]
+    assert named({"step.__func__": uneven, "step.__func__.<_state>": below})[0] == "step.__func__"

@@ -251,3 +251,15 @@ def test_what_may_be_emptied_by_age_is_open_until_the_run_is_older(seconds: floa
         assert found.rule == "may-be-bounded"
         assert "Sessions.ttl=1,800 may be the age in seconds" in found.reason
         assert "--duration" in found.settle
+
+
+def test_few_requests_a_round_that_each_leave_as_many_entries_are_a_leak() -> None:
+    assert rule([8] * 5, span=8) == ("leak", "steady-growth")
+    assert rule([16] * 5, span=8) == ("leak", "steady-growth")
+
+
+@pytest.mark.parametrize("steps", [[8] * 4, [8, 8, 7, 8, 8], [4] * 5, [12] * 5], ids=str)
+def test_few_requests_a_round_tell_nothing_when_entries_are_not_exactly_theirs(steps: list[float]) -> None:
+    found = rule(steps, span=8)
+    assert found is not None
+    assert found[0] == "inconclusive"

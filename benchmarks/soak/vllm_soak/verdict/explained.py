@@ -38,6 +38,8 @@ def is_explained(found: Suspect, others: list[Suspect]) -> bool:
     """Whether a leak with a path of its own, or a pool that fills, explains a suspect that is no cause."""
     if found.weak.startswith(OF_CLASSES) or _is_of_pools(found, others):
         return True
+    if any(one.outcome is Outcome.LEAK and _is_above(found, one) for one in others):
+        return True
     leaks = [one for one in others if one.outcome is Outcome.LEAK and rank(one) < rank(found)]
     if is_unrooted(found):
         return any(_covers(one, found, 1 / OBJECTS_AN_ENTRY) for one in leaks)
@@ -52,6 +54,18 @@ def _is_of_pools(found: Suspect, others: list[Suspect]) -> bool:
     rounds = min(len(one.growth) for one in (found, *pools))
     started = sum(sum(one.growth[-rounds:]) for one in pools)
     return sum(found.growth[-rounds:]) * AS_MANY <= started
+
+
+def _is_above(found: Suspect, leak: Suspect) -> bool:
+    """Whether objects that a population is named for came with the entries of a leak further down, as many with each.
+
+    Objects of one type in a chain are one group, named by the way to the first: functions that entries bring along are
+    in the group of the function which the container is captured by.
+    """
+    if not leak.path.startswith((f"{found.path}.", f"{found.path}[")) or len(found.growth) != len(leak.growth):
+        return False
+    each = {theirs / ours if ours > 0 else 0.0 for theirs, ours in zip(found.growth, leak.growth, strict=True)}
+    return len(each) == 1 and min(each) >= 1
 
 
 def _covers(leak: Suspect, found: Suspect, share: float) -> bool:

@@ -7,6 +7,8 @@ that answers decides. A container that no rule claims is no suspect.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from vllm_soak.verdict.finding import Finding
 from vllm_soak.verdict.late import LateRun, late_run
 from vllm_soak.verdict.lengths import Growth
@@ -14,6 +16,9 @@ from vllm_soak.verdict.limited import unless_limited
 from vllm_soak.verdict.outcome import Outcome
 from vllm_soak.verdict.pace import Pace, pace
 from vllm_soak.verdict.waves import climbs, risen
+
+if TYPE_CHECKING:
+    from vllm_soak.verdict.series import Series
 
 FEWEST_ROUNDS = 3
 # Growth below this many entries over all measured rounds is within what a handful of one-off
@@ -32,6 +37,8 @@ MOST_ROUNDS = 2 / 3
 # Rounds since growth began, the one that it began in left out, before it may be called a leak: as many
 # as a run has by default, so that what fills late gets the time that what fills early has.
 FEWEST_LATE_ROUNDS = 5
+# Rounds with the same number of entries a request, before that is taken for exact.
+FEWEST_EXACT_ROUNDS = 5
 
 
 def judge_growth(growth: Growth) -> Finding | None:
@@ -147,7 +154,7 @@ def gaps(growth: Growth) -> Finding | None:
 
 def steady(growth: Growth) -> Finding | None:
     """Grew in every round, in proportion to the work, and did not slow down: a leak."""
-    found = pace(growth.series, quantum=1)
+    found = pace(growth.series, quantum=0 if is_exact(growth.series) else 1)
     if found is None or not found.steady:
         return None
     return Finding(
@@ -155,6 +162,16 @@ def steady(growth: Growth) -> Finding | None:
         "steady-growth",
         f"grew in each of {growth.rounds} rounds by {_range(growth.steps)} entries; {_pace_text(found)}",
     )
+
+
+def is_exact(series: Series) -> bool:
+    """Whether every request of every round left the same whole number of entries, so that nothing was rounded away.
+
+    With few requests a round one entry more or less hides a slow-down. Growth that slows down has such rounds only as
+    long as it still adds an entry with each request.
+    """
+    each = {step / span if span else 0.0 for step, span in zip(series.growth, series.spans, strict=True)}
+    return len(series.growth) >= FEWEST_EXACT_ROUNDS and len(each) == 1 and min(each) >= 1 and min(each).is_integer()
 
 
 def immaterial(growth: Growth) -> Finding | None:
