@@ -83,15 +83,19 @@ def test_what_abc_remembers_of_classes_is_no_suspect() -> None:
     assert judge_containers(arm, made.PROCESS) == []
 
 
-def named(rows: dict[str, list[int]]) -> list[str]:
-    """Paths of the leaks among containers of so many entries after each round."""
+def named(rows: dict[str, list[int]], upper: str = "function") -> list[str]:
+    """Paths of the leaks among containers of so many entries after each round; the first one is of a type."""
     arm = made.arm([5e8] * 7, [made.Container(lengths, path, entry=100.0) for path, lengths in rows.items()])
+    first = next(iter(rows))
+    arm.populations[:] = [replace(row, type=upper) if row.path == first else row for row in arm.populations]
     return [one.path for one, _, _ in judge_containers(arm, made.PROCESS)]
 
 
-def test_objects_that_entries_further_down_bring_along_are_no_leak_of_their_own() -> None:
+def test_functions_that_entries_further_down_bring_along_are_no_leak_of_their_own() -> None:
     pool, below = [140 * n for n in ROUNDS], [10 * n for n in ROUNDS]
-    assert named({"step.__func__": pool, "step.__func__.<orig>.<_state>": below}) == ["step.__func__.<orig>.<_state>"]
+    both = {"step.__func__": pool, "step.__func__.<orig>.<_state>": below}
+    assert named(both) == ["step.__func__.<orig>.<_state>"]
+    assert named(both, "dict") == list(both)
     assert named({"step": pool, "steps[*].<_state>": below}) == ["step", "steps[*].<_state>"]
     uneven = [pool[n] + n % 3 for n in range(7)]
     assert named({"step.__func__": uneven, "step.__func__.<_state>": below})[0] == "step.__func__"

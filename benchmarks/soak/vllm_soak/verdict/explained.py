@@ -20,6 +20,8 @@ OF_CLASSES = "a _abc_data "
 # Where every thread that lives stands, a pool's workers as well.
 OF_THREADS = ("threading._active", "threading._shutdown_locks", "threading._dangling.data")
 WORKERS = "._threads"
+# Types that containers are captured by.
+CAPTURING = ("function", "cell", "method")
 # One leaking entry (a thread, a request) brings some objects of native code or of the interpreter with it.
 OBJECTS_AN_ENTRY = 8
 
@@ -57,11 +59,13 @@ def _is_of_pools(found: Suspect, others: list[Suspect]) -> bool:
 
 
 def _is_above(found: Suspect, leak: Suspect) -> bool:
-    """Whether objects that a population is named for came with the entries of a leak further down, as many with each.
+    """Whether functions of a population came with the entries of a leak further down, as many with each.
 
     Objects of one type in a chain are one group, named by the way to the first: functions that entries bring along are
     in the group of the function which the container is captured by.
     """
+    if found.type not in CAPTURING:
+        return False
     if not leak.path.startswith((f"{found.path}.", f"{found.path}[")) or len(found.growth) != len(leak.growth):
         return False
     each = {theirs / ours if ours > 0 else 0.0 for theirs, ours in zip(found.growth, leak.growth, strict=True)}
