@@ -84,21 +84,25 @@ def loaded(tmp_path: Path) -> Iterator[Any]:
 
 
 def test_a_leak_is_named_where_the_probe_is_armed(loaded: Any, command: Any, read_report: Any, tmp_path: Path) -> None:
-    done = command("attach", "--url", loaded("--leak").url, *FAST, "--run-dir", tmp_path / "run")
+    url, run, interval = loaded("--leak").url, tmp_path / "run", FAST[1]
+    done = command("attach", "--url", url, "--interval", interval, "--run-dir", run)
+    if done.returncode == 2:  # on a machine that is busy a walk is longer than such windows, and what they tell uneven
+        run, interval = tmp_path / "longer", "10"
+        done = command("attach", "--url", url, "--interval", interval, "--run-dir", run)
     assert done.returncode == 1, done.stdout + done.stderr
-    processes = read_report(tmp_path / "run")["arms"][0]["processes"]
+    processes = read_report(run)["arms"][0]["processes"]
     leaks = [one for process in processes for one in process["suspects"] if one["outcome"] == "leak"]
     assert [one["path"] for one in leaks] == ["engine_core.ids"]
     assert leaks[0]["per_request"] == pytest.approx(13.0, rel=0.02), "220 // 16"
-    assert_walks_are_counted(read_run(tmp_path / "run").arms[0])
+    assert_walks_are_counted(read_run(run).arms[0], float(interval))
 
 
-def assert_walks_are_counted(arm: Arm) -> None:
+def assert_walks_are_counted(arm: Arm, interval: float) -> None:
     """The requests of a window are those since the window before, and so is its time: walks are in both."""
     walks = sum(one.seconds for one in arm.censuses if one.round < arm.rounds[-1].index)
     windows = arm.rounds[1:]
     assert walks > 0
-    assert sum(one.seconds for one in windows) >= walks + len(windows) * float(FAST[1])
+    assert sum(one.seconds for one in windows) >= walks + len(windows) * interval
 
 
 def test_without_the_probe_bytes_are_judged(loaded: Any, command: Any, tmp_path: Path) -> None:
