@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 LEDGER = "_vllm_soak_ledger"
@@ -51,16 +51,15 @@ def own_buffers(stored: Any) -> None:
 
     A view keeps the whole buffer that it looks into: the last three columns of a convolution's input keep all of it.
     mlx does not tell the size of that buffer, so a view cannot be counted; `contiguous` copies one that keeps 16 KiB
-    more than it shows. The values stay the same, so whoever else reads the cache reads the same.
+    more than it shows. The values stay the same, so whoever else reads the cache reads the same. Arrays in a tuple stay.
     """
     import mlx.core as mx
 
     made: dict[int, tuple[Any, Any]] = {}  # the replaced one is kept, so that its id stays its own
 
-    def own(array: Any) -> Any:
-        return made.setdefault(id(array), (array, mx.contiguous(array)))[1]
-
-    _replace(stored, own, _DEEPEST)
+    for holder, key, array in _slots(stored, _DEEPEST):
+        if not isinstance(holder, tuple):
+            holder[key] = made.setdefault(id(array), (array, mx.contiguous(array)))[1]
     mx.eval([copy for _, copy in made.values()])
 
 
@@ -69,38 +68,21 @@ def resident_bytes(stored: Any) -> int:
 
     An array that is a view of a larger buffer counts what it shows: mlx does not tell whose buffer it is.
     """
-    return sum({id(array): int(array.nbytes) for array in _arrays(stored, _DEEPEST)}.values())
+    return sum({id(array): int(array.nbytes) for _, _, array in _slots(stored, _DEEPEST)}.values())
 
 
 def _is_array(thing: Any) -> bool:
     return hasattr(thing, "nbytes") and hasattr(thing, "shape") and not hasattr(thing, "state")
 
 
-def _replace(thing: Any, own: Callable[[Any], Any], depth: int) -> None:
-    """Put another array in the place of each that lists, dictionaries and caches hold; a tuple's own stay."""
+def _slots(thing: Any, depth: int) -> Iterator[tuple[Any, Any, Any]]:
+    """Where lists, dictionaries and caches hold arrays: the holder, the key or index, and the array."""
     inner = thing if isinstance(thing, list | tuple | dict) else getattr(thing, "__dict__", {})
     for key, part in list(inner.items() if isinstance(inner, dict) else enumerate(inner)):
         if _is_array(part):
-            if not isinstance(inner, tuple):
-                inner[key] = own(part)
-        elif depth:
-            _replace(part, own, depth - 1)
-
-
-def _arrays(thing: Any, depth: int) -> Iterator[Any]:
-    if _is_array(thing):
-        yield thing
-        return
-    if depth:
-        for part in _parts(thing):
-            yield from _arrays(part, depth - 1)
-
-
-def _parts(thing: Any) -> Sequence[Any]:
-    if isinstance(thing, list | tuple):
-        return thing
-    inner = thing if isinstance(thing, dict) else getattr(thing, "__dict__", {})
-    return list(inner.values())
+            yield inner, key, part
+        elif depth > 1:
+            yield from _slots(part, depth - 1)
 
 
 def entries(node: Any) -> Iterator[Any]:
