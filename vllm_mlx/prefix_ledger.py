@@ -51,7 +51,7 @@ def own_buffers(stored: Any) -> None:
 
     A view keeps the whole buffer that it looks into: the last three columns of a convolution's input keep all of it.
     mlx does not tell the size of that buffer, so a view cannot be counted; `contiguous` copies one that keeps 16 KiB
-    more than it shows. The values stay the same, so whoever else reads the cache reads the same. Arrays in a tuple stay.
+    more than it shows. The values stay the same, so whoever else reads the cache reads the same. Tuples stay.
     """
     import mlx.core as mx
 
