@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from vllm_soak.engines.models.build import build
+from vllm_soak.engines.patch_cost import FEWEST_PAIRS
 from vllm_soak.engines.serve.health import Health
 from vllm_soak.engines.serve.port import LOOPBACK, free_port
 from vllm_soak.environments.cache import EngineEnvironment, ensure
@@ -77,7 +78,7 @@ def assert_demo(shown: str, folder: Path) -> None:
     assert 8.0 <= leak.bytes_per_entry <= 9.2
     assert verdict.arms[1].outcome.value == "no-leak"
     assert verdict.throughput is not None
-    assert verdict.throughput.pairs >= 30
+    assert verdict.throughput.pairs >= FEWEST_PAIRS
     measured = [row for row in found.arms[0].rounds if row.phase == "measured"]
     assert sum(row.requests for row in measured) <= 3_000
     assert "<svg" in terminal_svg(found, verdict)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -66,6 +67,7 @@ class ServerProcess:
         self._guardian: subprocess.Popen[bytes] | None = None
         self._control = -1
         self._stopping = False
+        self._ending = threading.RLock()  # a signal's handler may stop it while the same thread does
         self._oom_kills = 0
 
     @property
@@ -153,14 +155,17 @@ class ServerProcess:
         return EngineDiedError(cause, remedy, lines)
 
     def stop(self) -> None:
-        """End it and everything it started: politely, then by force; harmless when repeated."""
-        guardian, self._stopping = self._guardian, True
-        if guardian is None or self._control < 0:
-            return
+        """End it and everything it started: politely, then by force; harmless when repeated, from any thread."""
+        self._stopping = True
+        with self._ending:
+            if self._guardian is not None and self._control >= 0:
+                self._end(self._guardian)
+
+    def _end(self, guardian: subprocess.Popen[bytes]) -> None:
+        control, self._control = self._control, -1
         with suppress(OSError):
-            os.write(self._control, b".")
-        os.close(self._control)
-        self._control = -1
+            os.write(control, b".")
+        os.close(control)
         with suppress(subprocess.TimeoutExpired):
             guardian.wait(LONGEST_END)
         kill_tree(guardian)
