@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 os.environ.setdefault("VLLM_SOAK_CACHE", str(ROOT / ".cache" / "environments"))
@@ -24,6 +25,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # are absent; this file is read there as well.
 IN_CONTROLLER = importlib.util.find_spec("uv") is not None
 SUITE_SECONDS = 600  # of a hang; a suite takes up to one minute on a quiet machine
+# No example may fail for how long it took: the machine may be slow, or busy.
+settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-machine")
 
 if IN_CONTROLLER:
     from vllm_soak.environments.cache import EngineEnvironment, ensure

@@ -108,10 +108,10 @@ def read_report() -> Callable[[Path], dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def gone() -> Callable[[int], bool]:
-    """Waits up to ten seconds for a process to be gone."""
+    """Waits up to two minutes for a process to be gone."""
 
     def wait(pid: int) -> bool:
-        for _ in range(100):
+        for _ in range(1200):
             if not Path(f"/proc/{pid}").exists():
                 return True
             time.sleep(0.1)
@@ -122,14 +122,14 @@ def gone() -> Callable[[int], bool]:
 
 @pytest.fixture(scope="session")
 def eventually() -> Callable[[Callable[[], bool]], None]:
-    """Waits for a condition, at most a minute long."""
+    """Waits for a condition, at least two minutes long."""
 
     def wait(condition: Callable[[], bool]) -> None:
-        for _ in range(1200):
+        for _ in range(2400):
             if condition():
                 return
             time.sleep(0.05)
-        pytest.fail("the condition did not come true within a minute")
+        pytest.fail("the condition did not come true within two minutes")
 
     return wait
 
