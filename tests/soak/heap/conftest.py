@@ -14,6 +14,8 @@ import vllm_soak
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+LIMIT_SECONDS = 600  # of a hang; a program takes a second or two on a quiet machine
+
 
 @pytest.fixture
 def run_python() -> Callable[[str], str]:
@@ -23,7 +25,7 @@ def run_python() -> Callable[[str], str]:
     def run(source: str) -> str:
         command = [sys.executable, "-W", "error", "-c", textwrap.dedent(source)]
         done = subprocess.run(
-            command, check=False, capture_output=True, text=True, timeout=120, env={"PYTHONPATH": str(package)}
+            command, check=False, capture_output=True, text=True, timeout=LIMIT_SECONDS, env={"PYTHONPATH": str(package)}
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

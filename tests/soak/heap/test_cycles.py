@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import math
 import os
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -97,7 +98,8 @@ class Streamed:
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
+def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr("vllm_soak.heap.cycles.SLOW", math.inf)  # however slow or busy the machine is
     gc.collect()
     gc.disable()
     yield

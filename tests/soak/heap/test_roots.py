@@ -139,7 +139,14 @@ def test_modules_are_roots_except_our_own() -> None:
 def test_the_order_is_the_same_every_time() -> None:
     first = [(root.place, root.label) for root in all_roots()]
     again = [(root.place, root.label) for root in all_roots()]
-    assert [one for one in first if one[1] != "first"] == [one for one in again if one[1] not in {"first", "again"}]
+    assert [one for one in of_this_thread(first) if one[1] != "first"] == [
+        one for one in of_this_thread(again) if one[1] not in {"first", "again"}
+    ]
+
+
+def of_this_thread(roots: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Without those of other threads, which the test runner has, and which do not stand still."""
+    return [one for one in roots if not one[0] or one[0].startswith("MainThread/")]
 
 
 def test_nothing_that_was_seen_is_kept_until_a_collection(run_python: Callable[[str], str]) -> None:
@@ -187,7 +194,7 @@ def test_a_program_run_as_a_module_is_named_by_its_own_names(tmp_path: Path) -> 
     (tmp_path / "served.py").write_text(PROGRAM, encoding="utf-8")
     environment = {"PYTHONPATH": f"{Path(vllm_soak.__file__).parents[1]}:{tmp_path}"}
     command = [sys.executable, "-W", "error", "-m", "served"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600, env=environment)
     assert done.stdout.strip() == "{'__main__.app.sessions'}", done.stdout + done.stderr
 
 
