@@ -2,7 +2,7 @@
  *
  * What a walk answers of what it found, object by object and group by group.
  */
-#include "heap.h"
+#include "answers.h"
 
 int answer_position(PyObject *argument, size_t count, size_t *found) {
     size_t at = PyLong_AsSize_t(argument);

@@ -23,44 +23,6 @@ int walk_fail(Walk *walk, const char *why) {
     return -1;
 }
 
-static int room_for_edges(Walk *walk) {
-    return column_reserve(&walk->edges, BATCH) < 0 || column_reserve(&walk->edge_start, BATCH) < 0 ||
-           column_reserve(&walk->edge_end, BATCH) < 0 ||
-           index_reserve(&walk->index, walk->address.used + BATCH, &walk->address) < 0;
-}
-
-int walk_prepare(Walk *walk) {
-    Column *columns[] = {&walk->address, &walk->parent, &walk->type, &walk->size, &walk->group};
-    size_t all = walk->expected + walk->expected / 16;
-    for (size_t at = 0; at < sizeof columns / sizeof *columns; at++) {
-        if (column_prepare(columns[at], all) < 0) {
-            return -1;
-        }
-    }
-    size_t groups = all / 6; /* an engine has a group for nine objects */
-    return column_prepare(&walk->groups.groups, groups) < 0 || column_prepare(&walk->groups.keys, groups) < 0 ||
-                   index_reserve(&walk->groups.index, groups, &walk->groups.keys) < 0
-               ? -1
-               : 0;
-}
-
-int walk_room(Walk *walk) {
-    Column *columns[] = {&walk->address, &walk->parent,   &walk->type,   &walk->size, &walk->group,
-                         &walk->late,    &walk->position, &walk->length, &walk->statics, &walk->large};
-    if (walk->address.used + BATCH > KIND_MASK) {
-        return walk_fail(walk, "more objects than a walk can number");
-    }
-    for (size_t at = 0; at < sizeof columns / sizeof *columns; at++) {
-        if (column_reserve(columns[at], BATCH) < 0) {
-            return walk_fail(walk, "no memory for the walk's tables");
-        }
-    }
-    if (walk->recording && room_for_edges(walk)) {
-        return walk_fail(walk, "no memory for the walk's edges");
-    }
-    return 0;
-}
-
 int walk_meet(Walk *walk, PyObject *object) {
     int64_t word = seen_word(&walk->seen, object);
     return word < 0 ? walk_fail(walk, "no memory for the walk's bits") : seen_mark(&walk->seen, word, object);
@@ -239,7 +201,7 @@ int walk_flush(Walk *walk) {
     if (count == 0) {
         return 0;
     }
-    if (walk_room(walk) < 0 || find_words(walk, count) < 0) {
+    if (tables_room(walk) < 0 || find_words(walk, count) < 0) {
         return -1;
     }
     int failed = walk->recording ? record_all(walk, count) : discover_all(walk, count);

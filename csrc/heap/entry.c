@@ -7,7 +7,7 @@
  * has from among them. What has more is kept alive by others, with all below it. Nothing runs until it is known what
  * would die; then these objects are held, and their sizes asked for.
  */
-#include "heap.h"
+#include "answers.h"
 
 #include <string.h>
 

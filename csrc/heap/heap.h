@@ -12,74 +12,10 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "column.h"
+#include "kinds.h"
 
 #define NOBODY UINT32_MAX
 #define BATCH 1024u
-
-/* How the objects of one type are treated. */
-typedef struct {
-    PyTypeObject *type; /* strong */
-    traverseproc traverse;
-    PyObject *sizer; /* borrowed from the rules: `__sizeof__` of a type that we trust, or NULL */
-    PyCFunction measure; /* the function behind it, once one was asked for */
-    PyObject *own;   /* `__sizeof__` of its own, once it was asked for, or None; strong */
-    uint64_t name;   /* hash of its name and size: the same in every walk */
-    Py_ssize_t basic;
-    Py_ssize_t item;
-    uint32_t header;
-    uint8_t base; /* 1 + place among the container types, or 0 */
-    uint8_t follow;
-    uint8_t linked; /* the collector knows its objects, or all but static types */
-    uint8_t late;
-    uint8_t plain; /* a builtin container: its type says nothing of what it is for */
-    uint8_t rounded; /* its size, to whole words */
-    uint8_t is_type;
-    uint8_t is_long;
-    uint8_t shape;        /* how its size is told: see shallow_size() */
-    uint8_t spread;       /* its instances' attributes lie in front of them, in a block of their own */
-    uint8_t entries;      /* how it can be read in parts: see follow.c */
-    getiterfunc iterate;  /* of its base type */
-} Kind;
-
-typedef struct {
-    PyObject *containers; /* tuple of types, most derived first */
-    PyObject *late;       /* tuple of types */
-    PyObject *plain;      /* tuple of types */
-    PyObject *sizers;     /* tuple of (type, __sizeof__) */
-    PyObject *names;      /* type.__dict__["__name__"] */
-    PyObject *basic;      /* type.__dict__["__basicsize__"] */
-    PyObject *item;       /* type.__dict__["__itemsize__"] */
-    PyObject *namespaces; /* type.__dict__["__dict__"] */
-    PyObject *subclasses; /* type.__subclasses__ */
-    PyObject *sizer;      /* a type's own `__sizeof__`, or None */
-} Rules;
-
-typedef struct {
-    Column kinds;     /* Kind */
-    Column addresses; /* uint64_t, of the types: keys of the index */
-    Index index;
-    struct {
-        PyTypeObject *type;
-        uint32_t kind;
-    } recent[256];
-} Kinds;
-
-int kinds_find(Kinds *kinds, const Rules *rules, PyTypeObject *type, uint32_t *found);
-
-#define HASH_START UINT64_C(0xCBF29CE484222325) /* FNV-1a */
-#define HASH_PRIME UINT64_C(0x100000001B3)
-uint64_t hash_text(uint64_t hash, PyObject *text);
-enum { WHOLE, MAP, LIST_LIKE, TUPLE_LIKE, ITERATED };
-
-void kinds_shapes(void); /* to be called once: checks what is known of lists and strings */
-void kinds_free(Kinds *kinds);
-Py_ssize_t text_length(PyObject *text);
-uint8_t shape_of(PyTypeObject *type);
-size_t shallow_size(Kind *kind, PyObject *object);
-int is_static_type(const Kind *kind, PyObject *object);
-size_t container_length(const Kind *kind, PyObject *object);
-PyObject *read_descriptor(PyObject *descriptor, PyObject *object);
 
 /* Objects that are reached in the same way: through the same group, by the same type. */
 typedef struct {
@@ -141,7 +77,7 @@ typedef struct {
     Column large;   /* uint64_t: pairs of object and bytes, of those beyond */
     Column order;   /* uint32_t: objects by group, once they were asked for */
     Column begins;  /* uint32_t, of each group: where its members begin */
-    Column marks;   /* uint8_t, of each object: see members.c */
+    Column marks;   /* uint8_t, of each object: see answers.h */
     Seen seen;
     Index index;     /* of addresses, when references are recorded */
     Column position; /* uint32_t, of each container */
@@ -201,12 +137,17 @@ typedef struct {
     size_t changed;
 } Walk;
 
+void tables_widths(Walk *walk);
+int tables_prepare(Walk *walk); /* for as many objects as are expected; needs no interpreter */
+int tables_room(Walk *walk);    /* for one more batch everywhere */
+void tables_release_held(Walk *walk);
+void tables_release(Walk *walk); /* needs no interpreter */
+void tables_release_references(Walk *walk);
+
 extern long python_version; /* sys.hexversion */
 
 int64_t now_ns(void);
 int is_value(PyObject *object); /* a number, a short text, None: too many and too plain to be listed */
-int walk_prepare(Walk *walk); /* for as many objects as are expected; needs no interpreter */
-int walk_room(Walk *walk);                                       /* for one more batch everywhere */
 int walk_fail(Walk *walk, const char *why);
 int walk_discover(Walk *walk, PyObject *object, uint32_t parent, uint32_t group, int late);
 int walk_meet(Walk *walk, PyObject *object); /* 1 when it had not been met; -1 failed */
@@ -234,28 +175,5 @@ size_t own_size(Walk *walk, uint32_t kind, PyObject *object);
 int is_snapshot(PyObject *object);
 uint32_t snapshot_place(PyObject *snapshot, uint64_t address); /* a container's number, or NOBODY */
 PyObject *referent(PyObject *module, PyObject *arguments);
-
-/* What a walk answers. */
-int answer_position(PyObject *argument, size_t count, size_t *found);
-int answer_groups(Walk *walk);
-PyObject *answer_chain(PyObject *self, PyObject *argument);
-PyObject *answer_way(PyObject *self, PyObject *argument);
-PyObject *answer_container(PyObject *self, PyObject *argument);
-PyObject *answer_object(PyObject *self, PyObject *argument);
-PyObject *answer_group(PyObject *self, PyObject *argument);
-PyObject *answer_retained(PyObject *self, PyObject *argument);
-PyObject *answer_garbage(PyObject *self, PyObject *unused);
-PyObject *answer_objects(PyObject *self, void *unused);
-PyObject *answer_containers(PyObject *self, void *unused);
-PyObject *answer_group_count(PyObject *self, void *unused);
-PyObject *answer_nbytes(PyObject *self, void *unused);
-PyObject *answer_counts(PyObject *self, void *unused);
-PyObject *members_some(PyObject *self, PyObject *arguments);
-PyObject *members_fresh(PyObject *self, PyObject *arguments);
-PyObject *members_held(PyObject *self, PyObject *arguments);
-PyObject *members_mark(PyObject *self, PyObject *arguments);
-PyObject *members_top(PyObject *self, PyObject *arguments);
-PyObject *members_below(PyObject *self, PyObject *arguments);
-PyObject *entry_exclusive(PyObject *self, PyObject *entries);
 
 #endif

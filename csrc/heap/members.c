@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The members of a group, and what holds them: containers that grew tell which members are new.
+ * The members of a group, and what holds them: containers that grew tell which members are new (see marks.c).
  *
  * Objects are put in the order of their groups when a member is first asked for. Only the tables are read, and other
  * threads run meanwhile, since a group may have a million members.
  */
-#include "heap.h"
+#include "answers.h"
 
 #include <stdlib.h>
-
-/* Marks of a container. */
-#define GAINED 1u /* it has more entries than at the census before, or is new and has some */
-#define NAMED 2u  /* how many more is told by the census */
 
 /* Objects by group, each group's in their own order. Counting leaves where a group ends, where the next one begins. */
 static int put_in_order(Walk *walk) {
@@ -51,10 +47,6 @@ static Some some(const Walk *walk, size_t group, size_t most) {
 }
 
 static uint32_t member(const Some *some, size_t at) { return some->first[at * some->step]; }
-
-static uint8_t mark_of(const Walk *walk, uint32_t at) {
-    return at == NOBODY || at >= walk->marks.used ? 0 : AT(walk->marks, uint8_t, at);
-}
 
 /* A column of 32 bits, every so many-th entry, as a list of a few numbers; all memory of the column is given back. */
 static PyObject *few_of(Column *column, size_t few) {
@@ -127,15 +119,16 @@ static int read_group(Walk *walk, PyObject *arguments, size_t *group, Py_ssize_t
     return answer_position(which, walk->groups.groups.used, group);
 }
 
-PyObject *members_some(PyObject *self, PyObject *arguments) {
-    Walk *walk = (Walk *)self;
+/* Of a group and a number of members that are looked at, as a method was given them. */
+static int kept_as_asked(Walk *walk, PyObject *arguments, Filter filter, Column *kept) {
     size_t group;
     Py_ssize_t most;
+    return read_group(walk, arguments, &group, &most, NULL) < 0 ? -1 : kept_of(walk, group, most, filter, kept);
+}
+
+PyObject *members_some(PyObject *self, PyObject *arguments) {
     Column kept = {NULL, sizeof(uint32_t), 0, 0, 0};
-    if (read_group(walk, arguments, &group, &most, NULL) < 0 || kept_of(walk, group, most, any, &kept) < 0) {
-        return NULL;
-    }
-    return few_of(&kept, kept.used);
+    return kept_as_asked((Walk *)self, arguments, any, &kept) < 0 ? NULL : few_of(&kept, kept.used);
 }
 
 PyObject *members_fresh(PyObject *self, PyObject *arguments) {
@@ -164,10 +157,8 @@ static int add_count(PyObject *list, const Walk *walk, uint32_t holder, size_t c
 
 PyObject *members_held(PyObject *self, PyObject *arguments) {
     Walk *walk = (Walk *)self;
-    size_t group;
-    Py_ssize_t most;
     Column kept = {NULL, sizeof(uint32_t), 0, 0, 0};
-    if (read_group(walk, arguments, &group, &most, NULL) < 0 || kept_of(walk, group, most, is_held, &kept) < 0) {
+    if (kept_as_asked(walk, arguments, is_held, &kept) < 0) {
         return NULL;
     }
     if (kept.used > 0) {
@@ -183,64 +174,6 @@ PyObject *members_held(PyObject *self, PyObject *arguments) {
     }
     column_free(&kept);
     return list;
-}
-
-static int room_for_marks(Walk *walk) {
-    walk->marks.used = 0;
-    if (column_reserve(&walk->marks, walk->address.used + 1) < 0) {
-        return -1;
-    }
-    walk->marks.used = walk->address.used;
-    return 0;
-}
-
-/* What is new since an earlier snapshot; entries of a container count when it was met. */
-static void mark_new(Walk *walk, PyObject *before) {
-    for (size_t at = 0; at < walk->position.used; at++) {
-        uint32_t object = AT(walk->position, uint32_t, at);
-        int is_new = before != Py_None && AT(walk->length, uint64_t, at) > 0 &&
-                     snapshot_place(before, AT(walk->address, uint64_t, object)) == NOBODY;
-        AT(walk->marks, uint8_t, object) = is_new ? GAINED : 0;
-    }
-}
-
-static int mark_named(Walk *walk, PyObject *now, PyObject *pairs) {
-    for (Py_ssize_t at = 0; at < PyList_Size(pairs); at++) {
-        unsigned long long address;
-        long long growth;
-        if (!PyArg_ParseTuple(PyList_GetItem(pairs, at), "KL", &address, &growth)) {
-            return -1;
-        }
-        uint32_t container = snapshot_place(now, address);
-        if (container != NOBODY && container < walk->position.used) {
-            AT(walk->marks, uint8_t, AT(walk->position, uint32_t, container)) = NAMED | (growth > 0 ? GAINED : 0);
-        }
-    }
-    return 0;
-}
-
-PyObject *members_mark(PyObject *self, PyObject *arguments) {
-    Walk *walk = (Walk *)self;
-    PyObject *now, *before, *pairs;
-    if (!PyArg_ParseTuple(arguments, "OOO!", &now, &before, &PyList_Type, &pairs)) {
-        return NULL;
-    }
-    if (!is_snapshot(now) || (before != Py_None && !is_snapshot(before))) {
-        PyErr_SetString(PyExc_TypeError, "mark() takes the walk's snapshot and an earlier one, or None");
-        return NULL;
-    }
-    int failed = room_for_marks(walk);
-    if (!failed) {
-        walk->busy++;
-        Py_BEGIN_ALLOW_THREADS
-        mark_new(walk, before);
-        Py_END_ALLOW_THREADS
-        walk->busy--;
-    }
-    if (failed) {
-        return PyErr_NoMemory();
-    }
-    return mark_named(walk, now, pairs) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 /* The outermost member of a group above an object of it. */

@@ -2,7 +2,7 @@
  *
  * How many objects and bytes each group had at a census, and which groups have more at the next one.
  */
-#include "heap.h"
+#include "answers.h"
 
 #include <stdlib.h>
 

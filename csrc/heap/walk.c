@@ -91,7 +91,7 @@ static uint64_t key_of(PyObject *root) {
 static int enter_root(Walk *walk, PyObject *root) {
     PyObject *object = PyTuple_GetItem(root, VALUE);
     uint32_t kind, group;
-    int fresh = is_value(object) ? 0 : walk_room(walk) < 0 ? -1 : walk_meet(walk, object);
+    int fresh = is_value(object) ? 0 : tables_room(walk) < 0 ? -1 : walk_meet(walk, object);
     if (fresh <= 0) {
         return fresh;
     }
@@ -120,7 +120,7 @@ static int enter_hidden(Walk *walk) {
     uint32_t at = (uint32_t)walk->hidden_at++; /* the table begins with them */
     PyObject *object = (PyObject *)(uintptr_t)AT(walk->address, uint64_t, at);
     const Kind *kind = &AT(walk->kinds.kinds, Kind, AT(walk->type, uint32_t, at) & KIND_MASK);
-    if (walk_room(walk) < 0) {
+    if (tables_room(walk) < 0) {
         return -1;
     }
     if (kind->follow && !is_static_type(kind, object)) {

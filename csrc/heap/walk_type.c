@@ -2,7 +2,7 @@
  *
  * The walk as Python sees it. No reference to what was walked is left when advance() returns True.
  */
-#include "heap.h"
+#include "answers.h"
 
 PyTypeObject *walk_type;
 
@@ -12,7 +12,7 @@ static PyObject *refused(Walk *walk) {
 }
 
 static int hide(Walk *walk, PyObject *object) {
-    if (walk_room(walk) < 0) {
+    if (tables_room(walk) < 0) {
         return -1;
     }
     int fresh = walk_meet(walk, object);
@@ -32,24 +32,6 @@ static int enter_own(Walk *walk) {
     walk->hiding = 0;
     walk->hidden_count = walk->address.used;
     return failed ? -1 : 0;
-}
-
-static void set_widths(Walk *walk) {
-    walk->address.width = walk->length.width = walk->groups.keys.width = walk->kinds.addresses.width = 8;
-    walk->large.width = 8;
-    walk->parent.width = walk->type.width = walk->size.width = walk->group.width = 4;
-    walk->position.width = walk->late.width = walk->statics.width = 4;
-    walk->order.width = walk->begins.width = 4;
-    walk->marks.width = 1;
-    walk->edges.width = walk->edge_start.width = walk->edge_end.width = walk->garbage.width = 4;
-    walk->seen.bits.width = walk->seen.chunks.width = 8;
-    walk->dropped.width = sizeof(PyObject *);
-    walk->groups.groups.width = sizeof(Group);
-    walk->kinds.kinds.width = sizeof(Kind);
-    Column *large[] = {&walk->address, &walk->parent, &walk->type, &walk->size, &walk->group, &walk->seen.bits};
-    for (size_t at = 0; at < sizeof large / sizeof *large; at++) {
-        large[at]->small_pages = walk->sliced;
-    }
 }
 
 static void keep_rules(Walk *walk, PyObject *rules) {
@@ -78,7 +60,7 @@ static PyObject *walk_new(PyTypeObject *type, PyObject *arguments, PyObject *nam
         return NULL;
     }
     walk->sliced = sliced;
-    set_widths(walk);
+    tables_widths(walk);
     keep_rules(walk, rules);
     walk->registries = registries;
     walk->recording = edges && !sliced;
@@ -92,47 +74,13 @@ static PyObject *walk_new(PyTypeObject *type, PyObject *arguments, PyObject *nam
     }
     int failed;
     Py_BEGIN_ALLOW_THREADS
-    failed = walk_prepare(walk);
+    failed = tables_prepare(walk);
     Py_END_ALLOW_THREADS
     if (failed) {
         Py_DecRef((PyObject *)walk);
         return PyErr_NoMemory();
     }
     return (PyObject *)walk;
-}
-
-static void release_held(Walk *walk) {
-    for (size_t at = 0; at < walk->type.used; at++) {
-        if (AT(walk->type, uint32_t, at) & HELD && column_reserve(&walk->dropped, 1) == 0) {
-            AT(walk->dropped, PyObject *, walk->dropped.used++) =
-                (PyObject *)(uintptr_t)AT(walk->address, uint64_t, at);
-        }
-    }
-}
-
-/* Needs no interpreter. */
-static void release_tables(Walk *walk) {
-    Column *columns[] = {&walk->address,    &walk->parent,   &walk->type,   &walk->size,    &walk->group,
-                         &walk->late,       &walk->position, &walk->length, &walk->statics, &walk->edges,
-                         &walk->edge_start, &walk->edge_end, &walk->garbage, &walk->large,  &walk->order,
-                         &walk->begins,     &walk->marks};
-    for (size_t at = 0; at < sizeof columns / sizeof *columns; at++) {
-        column_free(columns[at]);
-    }
-    index_free(&walk->index);
-    seen_free(&walk->seen);
-    groups_free(&walk->groups);
-}
-
-static void release_references(Walk *walk) {
-    Py_CLEAR(walk->iterator);
-    Py_CLEAR(walk->ring_front);
-    Py_CLEAR(walk->ring_back);
-    walk_drop(walk);
-    column_free(&walk->dropped);
-    kinds_free(&walk->kinds);
-    Py_CLEAR(walk->hidden);
-    Py_CLEAR(walk->roots);
 }
 
 /* A collection would free what is queued; it is put off, not run, while the walk is in motion. */
@@ -202,13 +150,13 @@ static PyObject *walk_close(PyObject *self, PyObject *unused) {
     walk->stage = DONE;
     walk->busy = 1;
     if (walk->sliced) {
-        release_held(walk);
+        tables_release_held(walk);
     }
     Py_BEGIN_ALLOW_THREADS
-    release_tables(walk);
+    tables_release(walk);
     Py_END_ALLOW_THREADS
     walk->busy = 0;
-    release_references(walk);
+    tables_release_references(walk);
     return Py_NewRef(Py_None);
 }
 
@@ -216,9 +164,9 @@ static void walk_dealloc(PyObject *self) {
     Walk *walk = (Walk *)self;
     PyTypeObject *type = Py_TYPE(self);
     freefunc free_object = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release_held(walk);
-    release_tables(walk);
-    release_references(walk);
+    tables_release_held(walk);
+    tables_release(walk);
+    tables_release_references(walk);
     PyObject *rules[] = {walk->rules.containers, walk->rules.late,  walk->rules.plain,
                          walk->rules.sizers,     walk->rules.names, walk->rules.basic,
                          walk->rules.item,       walk->rules.namespaces, walk->rules.subclasses,
@@ -246,7 +194,7 @@ static PyMethodDef methods[] = {
      "A few of so many objects of a group: of those that gained entries or hang on what did, where there are any."},
     {"held", members_held, METH_VARARGS,
      "Pairs of a container that was named and the members of a group, of so many, that it holds."},
-    {"mark", members_mark, METH_VARARGS,
+    {"mark", marks_make, METH_VARARGS,
      "Tell what gained entries: by the walk's snapshot, an earlier one, and pairs of address and growth."},
     {"top", members_top, METH_VARARGS, "The outermost object of a group, so far above an object at most."},
     {"below", members_below, METH_VARARGS, "The sum of the numbers in pairs of a group and a number that lie below a group."},
