@@ -24,8 +24,9 @@ def run_python() -> Callable[[str], str]:
 
     def run(source: str) -> str:
         command = [sys.executable, "-W", "error", "-c", textwrap.dedent(source)]
+        environment = {"PYTHONPATH": str(package)}
         done = subprocess.run(
-            command, check=False, capture_output=True, text=True, timeout=LIMIT_SECONDS, env={"PYTHONPATH": str(package)}
+            command, check=False, capture_output=True, text=True, timeout=LIMIT_SECONDS, env=environment
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

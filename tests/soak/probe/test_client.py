@@ -12,6 +12,7 @@ import pytest
 
 from vllm_soak.errors import EngineError
 from vllm_soak.patching.status import report
+from vllm_soak.probe.address import short_name
 from vllm_soak.probe.client import ProbeClient
 from vllm_soak.probe.server import Server
 
@@ -20,9 +21,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def bind(one: socket.socket, path: Path) -> None:
+    with short_name(path) as name:
+        one.bind(name)
+
+
 def serve_once(path: Path, answer: Callable[[socket.socket], None]) -> threading.Thread:
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(path))
+    bind(listener, path)
     listener.listen()
 
     def run() -> None:
@@ -65,7 +71,7 @@ def test_a_live_process_without_a_probe_is_not_called_dead(tmp_path: Path, folde
 def test_a_socket_that_outlived_its_process_is_a_dead_peer(tmp_path: Path) -> None:
     path = tmp_path / f"{os.getpid()}.sock"
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(path))
+        bind(listener, path)
     with pytest.raises(EngineError, match=r"is gone \(.*refused"):
         ProbeClient(path).ping()
 
@@ -80,9 +86,10 @@ def test_a_process_that_dies_while_answering(tmp_path: Path) -> None:
 def test_a_process_with_too_many_callers_is_waited_for_and_not_called_dead(tmp_path: Path) -> None:
     path = tmp_path / "1.sock"
     with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as other:
-        listener.bind(str(path))
+        bind(listener, path)
         listener.listen(0)
-        other.connect(str(path))
+        with short_name(path) as name:
+            other.connect(name)
         with pytest.raises(EngineError, match=r"did not answer the probe .* within 0.2 s"):
             ProbeClient(path, quick=0.2).ping()
 
