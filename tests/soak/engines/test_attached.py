@@ -29,13 +29,16 @@ def sleeper() -> Iterator[Callable[[dict[str, str]], int]]:
         one.wait()
 
 
-def test_a_probe_beside_the_servers_is_found(sleeper: Callable[[dict[str, str]], int], tmp_path: Path) -> None:
+def test_a_probe_beside_the_servers_is_found(
+    sleeper: Callable[[dict[str, str]], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a socket's name must be short, and this folder's need not be
     server, engine, tool = sleeper({"VLLM_SOAK_PROBE": str(tmp_path)}), sleeper({}), sleeper({})
     attached = Attached(Health("127.0.0.1", 1), server)
     with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as second:
-        second.bind(str(tmp_path / f"{engine}.sock"))
+        second.bind(f"{engine}.sock")
         assert attached.socket(engine) is None, "the server itself carries none: nothing says where to look"
-        first.bind(str(tmp_path / f"{server}.sock"))
+        first.bind(f"{server}.sock")
         found = {pid: attached.socket(pid) for pid in (server, engine, tool)}
     assert found == {
         server: tmp_path / f"{server}.sock",

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -28,7 +30,7 @@ def pair() -> Iterator[tuple[Channel, Channel]]:
     right.close()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 @given(st.lists(st.dictionaries(st.text(), JSON, max_size=4), max_size=5))
 def test_messages_arrive_in_order_and_unchanged(
     pair: tuple[Channel, Channel], messages: list[dict[str, object]]
@@ -72,6 +74,29 @@ def test_sending_to_nobody_is_closed(pair: tuple[Channel, Channel]) -> None:
     right.close()
     with pytest.raises(Closed):
         left.send({})
+
+
+@pytest.fixture
+def eager_threads() -> Iterator[None]:
+    """Threads take turns as often as the interpreter lets them."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("eager_threads")
+def test_threads_that_close_it_at_once_close_each_end_once() -> None:
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(300):
+            together, channel = threading.Barrier(4), Channel(*os.pipe())
+
+            def close(together: threading.Barrier = together, channel: Channel = channel) -> None:
+                together.wait(120)
+                channel.close()  # of an end that is closed already the system would complain
+
+            for one in [threads.submit(close) for _ in range(4)]:
+                one.result()
 
 
 def test_closing_twice_is_allowed(pair: tuple[Channel, Channel]) -> None:

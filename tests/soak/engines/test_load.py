@@ -114,7 +114,7 @@ def test_nothing_of_a_load_survives_it() -> None:
     engine = Queue()
     Load(engine, workload(), LoadOrder(100), ignore).run()
     gc.collect()
-    assert not [found for found in gc.get_objects() if isinstance(found, Load)]
+    assert not [found for found in gc.get_objects() if type(found) is Load]
 
 
 def test_null_and_absent_arguments_are_the_defaults() -> None:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -30,13 +32,24 @@ def test_an_interpreter_without_an_engine_is_refused_in_one_sentence(make_target
 
 
 def test_a_target_that_is_idle_stops_by_itself(make_target: MakeTarget) -> None:
-    target = make_target()
+    target = make_target(patience=Patience(stop=120.0))
     target.launch()
     process = psutil.Process(target.pid)
     target.stop()
     assert not process.is_running()
     assert target._process is not None
     assert target._process.returncode == 0
+    assert target.death() is None
+
+
+def test_two_threads_may_stop_it_at_once(make_target: MakeTarget) -> None:
+    target = make_target(patience=Patience(stop=120.0))
+    target.launch()
+    process = psutil.Process(target.pid)
+    with ThreadPoolExecutor(4) as threads:
+        for one in [threads.submit(target.stop) for _ in range(4)]:
+            one.result()
+    assert not process.is_running()
     assert target.death() is None
 
 
@@ -148,6 +161,7 @@ def test_a_frozen_idle_engine_can_be_stopped(make_target: MakeTarget) -> None:
 SLOW = """#!{python}
 import os, sys, time
 out = int(sys.argv[-1])
+open("begun", "w").close()
 for done in range(5):
     time.sleep(1.2)
     os.write(out, b'{{"event": "progress", "id": 1, "done": 0, "total": 1}}\\n')
@@ -158,12 +172,21 @@ time.sleep(600)
 """
 
 
+def wait_for(file: Path) -> None:
+    """Wait until a process has made a file."""
+    until = time.monotonic() + 120
+    while not file.exists():
+        assert time.monotonic() < until, f"{file} was not made"
+        time.sleep(0.05)
+
+
 def test_a_slow_engine_that_gives_signs_of_life_is_waited_for(make_target: MakeTarget, tmp_path: Path) -> None:
     slow = tmp_path / "python"
     slow.write_text(SLOW.format(python=sys.executable))
     slow.chmod(0o755)
-    target = make_target(slow, patience=Patience(load=6.0, stop=1.0, note=1000.0))
+    target = make_target(slow, patience=Patience(load=7.0, stop=1.0, note=1000.0))
     target.launch()
+    wait_for(target.work_folder / "begun")  # the start of a Python takes its time on a busy machine
     told: list[tuple[int, int]] = []
     answer = target.request("load", on_progress=lambda done, total: told.append((done, total)), requests=1)
     assert answer == {"requests": 1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from typing import Any
 
 READ_SIZE = 1 << 16
@@ -27,6 +28,7 @@ class Channel:
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self._read_fd = read_fd
         self._write_fd = write_fd
+        self._open = [read_fd, write_fd]
         self._rest = b""
 
     @property
@@ -79,9 +81,8 @@ class Channel:
         self._rest += chunk
 
     def close(self) -> None:
-        """Close both ends; closing twice does nothing."""
-        for name in ("_read_fd", "_write_fd"):
-            fd = getattr(self, name)
-            setattr(self, name, -1)
-            if fd >= 0:
-                os.close(fd)
+        """Close both ends; closing twice does nothing, from whichever thread."""
+        self._read_fd = self._write_fd = -1
+        with suppress(IndexError):
+            while True:  # each descriptor is taken by one caller only: another file may have its number afterwards
+                os.close(self._open.pop())

@@ -69,11 +69,19 @@ class Dialogue:
     def _fill(self, silence: Silence) -> None:
         """Wait for a whole message; a child of a dead process may hold the pipe open, so look at the process too."""
         while not self.channel.pending:
-            readable, _, _ = select.select([self.channel.read_fd], [], [], LOOK_SECONDS)
-            if readable:
+            if self._is_readable():
                 silence.heard()
                 self.channel.fill()
             elif not self.lives():
                 raise Closed("the host process ended")
             else:
                 silence.waited(LOOK_SECONDS)
+
+    def _is_readable(self) -> bool:
+        """Whether something came within one look."""
+        try:
+            return bool(select.select([self.channel.read_fd], [], [], LOOK_SECONDS)[0])
+        except (OSError, ValueError) as reason:
+            if self.channel.read_fd >= 0:
+                raise
+            raise Closed("another thread has closed the channel") from reason

@@ -174,8 +174,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.set_inheritable(fd, False)
     # Both drivers keep scheduler and front end in this process; vLLM reads this when it is used.
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
-    watch_controller(given.control_in)
     die_with_controller()
+    watch_controller(given.control_in)
     try:
         build_and_serve(Channel(given.control_in, given.control_out))
     except Closed:

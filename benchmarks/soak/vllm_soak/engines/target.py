@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -69,6 +70,7 @@ class TargetProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._dialogue: Dialogue | None = None
         self._stopped = False
+        self._ending = threading.RLock()  # a signal's handler may stop it while the same thread does
         self._oom_kills = 0
 
     @property
@@ -157,16 +159,19 @@ class TargetProcess:
 
     def death(self) -> EngineError | None:
         """How the process ended by itself; None while it runs, before its launch and after `stop`."""
-        if self._stopped or self._process is None or self._process.poll() is None:
+        if self._process is None or self._process.poll() is None or self._stopped:
             return None
         return self._ended()
 
     def stop(self) -> None:
-        """End the process and everything it started: politely when it is idle, else at once."""
-        process = self._process
-        if process is None:
+        """End the process and everything it started: politely when it is idle, else at once; from any thread."""
+        if self._process is None:
             return
         self._stopped = True
+        with self._ending:
+            self._end(self._process)
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
         if process.poll() is None and self._dialogue is not None and not self._dialogue.waiting:
             self._ask_to_stop(process)
         kill_tree(process)

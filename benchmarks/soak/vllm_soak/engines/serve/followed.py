@@ -14,8 +14,8 @@ from vllm_soak.engines.soaked import unique_role
 from vllm_soak.errors import EngineError
 from vllm_soak.probe.client import ProbeClient
 
-# A process of the server that is asked for its role answers at once, or has other problems.
-QUICK = 5.0
+# A process of the server that is asked for its role answers at once, where the machine is not busy with others.
+QUICK = 30.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,7 @@ class ServerProcess:
             code = self._guardian.wait(patience) if patience else self._guardian.poll()
         except subprocess.TimeoutExpired:
             return None
-        if code is None:
+        if code is None or self._stopping:  # it may have been asked to end meanwhile
             return None
         lines = self.log_tail
         cause, remedy = explain_exit(code, lines, oom_killed=oom_kills() > self._oom_kills, who="the server")
