@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import platform
 from pathlib import Path
 
@@ -22,7 +23,8 @@ class Knot:
 
 
 @linux
-def test_garbage_in_cycles_is_freed_and_said_so() -> None:
+def test_garbage_in_cycles_is_freed_and_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vllm_soak.heap.cycles.SLOW", math.inf)  # however slow or busy the machine is
     settle()
     gc.disable()
     try:
@@ -31,8 +33,7 @@ def test_garbage_in_cycles_is_freed_and_said_so() -> None:
         values, garbage = settle()
     finally:
         gc.enable()
-    assert garbage[0]["ring"] == "Knot.me -> Knot"
-    assert garbage[0]["count"] == 10
+    assert {row["ring"]: row["count"] for row in garbage}["Knot.me -> Knot"] == 10
     assert values["gc_objects"] >= 10
     assert values["gc_freed"] + values["trim_returned"] > 15 << 20
     assert values["in_use"] > 0
