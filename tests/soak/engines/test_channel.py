@@ -4,8 +4,10 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -76,27 +78,26 @@ def test_sending_to_nobody_is_closed(pair: tuple[Channel, Channel]) -> None:
         left.send({})
 
 
-@pytest.fixture
-def eager_threads() -> Iterator[None]:
-    """Threads take turns as often as the interpreter lets them."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
+def step_by_step(_frame: Any, _event: str, _argument: Any) -> Any:
+    """Trace a thread so that others have their turn before each of its lines."""
+    time.sleep(0.001)
+    return step_by_step
 
 
-@pytest.mark.usefixtures("eager_threads")
 def test_threads_that_close_it_at_once_close_each_end_once() -> None:
+    channel, together = Channel(*os.pipe()), threading.Barrier(4)
+
+    def close() -> None:
+        together.wait(120)
+        sys.settrace(step_by_step)
+        try:
+            channel.close()  # of an end that is closed already the system would complain
+        finally:
+            sys.settrace(None)
+
     with ThreadPoolExecutor(4) as threads:
-        for _ in range(300):
-            together, channel = threading.Barrier(4), Channel(*os.pipe())
-
-            def close(together: threading.Barrier = together, channel: Channel = channel) -> None:
-                together.wait(120)
-                channel.close()  # of an end that is closed already the system would complain
-
-            for one in [threads.submit(close) for _ in range(4)]:
-                one.result()
+        for one in [threads.submit(close) for _ in range(4)]:
+            one.result()
 
 
 def test_closing_twice_is_allowed(pair: tuple[Channel, Channel]) -> None:

@@ -114,6 +114,7 @@ def test_nothing_of_a_load_survives_it() -> None:
     engine = Queue()
     Load(engine, workload(), LoadOrder(100), ignore).run()
     gc.collect()
+    # Not isinstance: a weak proxy answers with the class of what it stands for, and raises once that is gone.
     assert not [found for found in gc.get_objects() if type(found) is Load]
 
 
