@@ -32,7 +32,7 @@ def make_server(tmp_path: Path) -> Iterator[Callable[..., ServerProcess]]:
     """Makes toy servers and ends them."""
     made: list[ServerProcess] = []
 
-    def make(*arguments: str, start_seconds: float = 30.0) -> ServerProcess:
+    def make(*arguments: str, start_seconds: float = 300.0) -> ServerProcess:
         sockets = tmp_path / f"probe-{len(made)}"
         sockets.mkdir(mode=0o700)
         port = free_port()
@@ -40,7 +40,7 @@ def make_server(tmp_path: Path) -> Iterator[Callable[..., ServerProcess]]:
             command=[sys.executable, str(TOY), str(port), *arguments],
             log=tmp_path / f"toy-{len(made)}.log",
             environment=toy_environment(sockets),
-            health=Health(LOOPBACK, port),
+            health=Health(LOOPBACK, port, timeout=60.0),
             start_seconds=start_seconds,
         )
         made.append(server)

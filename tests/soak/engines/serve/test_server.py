@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from vllm_soak.engines.ending import EngineDiedError, EngineStalledError
-from vllm_soak.engines.process_tree import with_variable
+from vllm_soak.engines.process_tree import living, with_variable
 from vllm_soak.engines.serve.followed import Followed, find_members
 from vllm_soak.engines.serve.server import ServerProcess, last_line
 from vllm_soak.errors import EngineError
@@ -34,9 +34,18 @@ def up(server: ServerProcess) -> Followed:
     return Followed(find_members(Path(server.environment["VLLM_SOAK_PROBE"]).glob("*.sock")))
 
 
+def comes_true(condition: Callable[[], bool]) -> bool:
+    """Whether a condition holds within two minutes."""
+    until = time.monotonic() + 120
+    while not (held := condition()) and time.monotonic() < until:
+        time.sleep(0.05)
+    return held
+
+
 def all_gone(server: ServerProcess) -> bool:
-    """Whether nothing of a server is left."""
-    return with_variable("VLLM_SOAK_PROBE", server.environment["VLLM_SOAK_PROBE"]) == []
+    """Whether nothing of a server is left; what was killed may take a moment to go where the machine is busy."""
+    folder = server.environment["VLLM_SOAK_PROBE"]
+    return comes_true(lambda: with_variable("VLLM_SOAK_PROBE", folder) == [])
 
 
 def test_processes_are_found_by_role(make_server: MakeServer) -> None:
@@ -60,7 +69,7 @@ def test_stopping_leaves_nothing(make_server: MakeServer) -> None:
     away = psutil.Process(int(server.log.read_text().split()[1]))
     server.stop()
     assert all_gone(server)
-    assert not away.is_running(), "in a session of its own"
+    assert living([away]) == [], "in a session of its own"
     assert server.death() is None, "an end that was asked for"
     assert not server.work_folder.exists()
 
@@ -78,7 +87,8 @@ def test_a_start_tells_how_far_it_is_and_has_an_end(make_server: MakeServer, mon
     server = make_server("--say", "Loading weights", "--start-after", "60", start_seconds=3.0)
     said: list[str] = []
     server.launch()
-    with pytest.raises(EngineStalledError, match="not healthy after 3 s"):
+    assert comes_true(lambda: "Loading weights" in server.log.read_text())
+    with pytest.raises(EngineStalledError, match=r"not healthy after \d+ s"):
         server.wait_healthy(said.append)
     assert said[-1].endswith("Loading weights")
 
@@ -96,7 +106,7 @@ def test_a_killed_server_is_said_to_be_killed(make_server: MakeServer, number: s
     server = make_server()
     found = up(server)
     found.members[0].process.send_signal(number)
-    died = server.death(30.0)
+    died = server.death(120.0)
     assert died is not None
     assert number.name in str(died)
     assert all_gone(server), "its engine has nobody left to work for"
@@ -107,10 +117,7 @@ def test_who_was_gone_first_is_remembered(make_server: MakeServer) -> None:
     found = up(server)
     engine = found.members[1]
     engine.process.kill()
-    until = time.monotonic() + 10
-    while not found.look() and time.monotonic() < until:
-        time.sleep(0.05)
-    assert found.look()
+    assert comes_true(found.look)
     server.stop()
     assert found.look()
     assert found.ended == [("EngineCore", engine.process.pid)]
@@ -119,9 +126,7 @@ def test_who_was_gone_first_is_remembered(make_server: MakeServer) -> None:
 def test_a_stopped_process_is_told(make_server: MakeServer) -> None:
     found = up(make_server())
     found.members[1].process.suspend()
-    until = time.monotonic() + 10
-    while not found.stopped() and time.monotonic() < until:
-        time.sleep(0.05)
+    assert comes_true(lambda: bool(found.stopped()))
     assert [one.role for one in found.stopped()] == ["EngineCore"]
     found.members[1].process.resume()
 
@@ -155,9 +160,6 @@ def test_nothing_outlives_a_killed_controller(make_server: MakeServer) -> None:
     os.kill(controller.pid, signal.SIGKILL)
     controller.wait()
     controller.stdout.close()
-    until = time.monotonic() + 60
-    while not all_gone(pattern) and time.monotonic() < until:
-        time.sleep(0.2)
     assert all_gone(pattern)
 
 

@@ -86,12 +86,13 @@ def test_what_happens_outside_is_stored(arm: ArmRunner, store: RunStore) -> None
 
 
 @pytest.mark.parametrize(
-    ("role", "words"), [("EngineCore", "EngineCore (pid "), ("APIServer", "the server was ended by SIGKILL")]
+    ("role", "words", "follows"),
+    [("EngineCore", "EngineCore (pid ", 2.0), ("APIServer", "the server was ended by SIGKILL", 120.0)],
 )
 def test_a_process_killed_under_load_is_named(
-    arm: ArmRunner, store: RunStore, role: str, words: str, monkeypatch: Any
+    arm: ArmRunner, store: RunStore, role: str, words: str, follows: float, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("vllm_soak.engines.serve.target.FOLLOW_SECONDS", 2.0)
+    monkeypatch.setattr("vllm_soak.engines.serve.target.FOLLOW_SECONDS", follows)
     killer = threading.Timer(1.0, os.kill, (arm.facts["processes"][role], signal.SIGKILL))
     killer.start()
     with pytest.raises(EngineError) as failure:
