@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import subprocess
 import sys
@@ -75,8 +76,8 @@ class Service:
     def _ask(self, path: str, per_second: float) -> None:
         began, done = time.monotonic(), 0
         while not self._over.is_set():
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"http://127.0.0.1:{self.said[0]}{path}", timeout=10).close()
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                urllib.request.urlopen(f"http://127.0.0.1:{self.said[0]}{path}", timeout=60).close()
             done += 1
             self._over.wait(max(0.0, began + done / per_second - time.monotonic()))
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import os
 from itertools import accumulate
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,19 @@ from vllm_soak.probe.client import ProbeClient
 
 ROW = {"path": "kept", "template": "kept", "fingerprint": "0" * 12, "type": "list", "shallow_bytes": 1}
 SHORT = 0.1
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Time passes by sleeping only, so that windows are as long as they should be on any machine."""
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    made = SimpleNamespace(sleep=sleep, monotonic=lambda: now[0])
+    monkeypatch.setattr("vllm_soak.locate.observer.time", made)
+    return made
 
 
 class Scripted(ProbeClient):
@@ -108,11 +122,11 @@ def test_one_idle_window_clears_nothing() -> None:
     assert observer.located().verdict.outcome != "bounded"
 
 
-def test_a_process_that_polls_is_measured_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_polls_is_measured_by_the_clock(monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace) -> None:
     """It takes processor time for nothing while it waits, so its growth follows the clock and not its own time."""
     monkeypatch.setattr("vllm_soak.locate.windows.BETWEEN_GLANCES", SHORT / 10)
-    clock = iter(at / 10 for at in range(100_000))
-    monkeypatch.setattr("vllm_soak.locate.observer.time.monotonic", lambda: next(clock))
+    ticking = iter(at / 10 for at in range(100_000))
+    clock.monotonic = lambda: next(ticking)
     ticks = [(9, 4, 1, 8, 2, 6, 3, 9, 1, 2, 7)[at % 11] * (1 + at // 10 % 3) for at in range(80)]
     observer = watched(Scripted(ticks, [1400] * 80), Windows(interval=SHORT, max_rounds=5))
     assert observer.is_busy()
