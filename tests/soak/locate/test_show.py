@@ -2,6 +2,10 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
 
 from rich.console import Console
 
@@ -31,5 +35,17 @@ def test_a_reason_below_a_ladder_is_not_said_again() -> None:
 
 
 def test_without_a_ladder_the_reason_is_the_answer() -> None:
-    lines = shown(vllm_soak.growth().run(lambda: None, rounds=3))
-    assert lines[-1].startswith("NO-LEAK  no container kept growing over 3 rounds")
+    """In a process of its own, where no test runner does anything meanwhile."""
+    program = """
+        import vllm_soak
+        from rich.console import Console
+        from vllm_soak.locate.attach import show
+        from vllm_soak.locate.observer import Located
+
+        growth = vllm_soak.growth().run(lambda: None, rounds=3)
+        show(Located(growth.verdict, growth.suspects), Console(width=300))
+    """
+    line = [sys.executable, "-c", textwrap.dedent(program)]
+    paths = {"PYTHONPATH": str(Path(vllm_soak.__file__).parents[1])}
+    done = subprocess.run(line, env=paths, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("\nNO-LEAK  no container kept growing over 3 rounds")
