@@ -92,14 +92,14 @@ class Server:
 
     def close(self) -> None:
         """Close port and connections."""
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(120)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(120)
         self._loop.close()
 
     def refuse(self) -> None:
         """Close the port and every connection, as a server that died."""
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(120)
 
     async def _close(self) -> None:
         self._server.close()
@@ -217,7 +217,7 @@ class LoadProcess:
     def close(self) -> None:
         """End it, whatever it does."""
         self.process.kill()
-        self.process.wait(30)
+        self.process.wait(120)
         self.channel.close()
 
 

@@ -42,10 +42,10 @@ def test_a_load_by_time_ends_and_waits_for_what_is_in_flight(serve, run_load) ->
         call.good()
 
     server = serve(slow)
-    loaded = run_load(server.url, seconds=0.5, max_concurrency=4).loaded
+    loaded = run_load(server.url, seconds=1.5, max_concurrency=4).loaded
     assert outcomes(loaded) == {"completed": len(server.calls)}
     assert loaded["requests"] >= 4
-    assert loaded["seconds"] >= 0.5
+    assert loaded["seconds"] >= 1.5
 
 
 def test_an_open_loop_takes_as_long_as_its_arrivals_and_says_when_it_was_held_up(serve, run_load) -> None:
@@ -67,7 +67,7 @@ def test_streams_give_first_and_later_tokens(serve, run_load) -> None:
     async def paced(call):
         call.head()
         for _ in range(5):
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.2)  # so long that a client which comes to read a little late still tells them apart
             await call.token()
         await call.end(5)
 
@@ -88,7 +88,7 @@ def test_aborts_disconnects_and_invalid_requests_meet_their_shares(serve, run_lo
             return
         call.head()
         for _ in range(4):
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.1)
             await call.token()
         await call.end(4)
 
@@ -97,7 +97,8 @@ def test_aborts_disconnects_and_invalid_requests_meet_their_shares(serve, run_lo
     loaded = run_load(server.url, part, requests=400, max_concurrency=32).loaded
     assert loaded["failed"] == 0, loaded["examples"]
     assert abs(loaded["rejected"] - 60) <= 5
-    assert abs(loaded["aborted"] - 120) <= 10
+    # One whose answer is there before we come to leave counts as answered, as some do where the machine is busy.
+    assert 100 <= loaded["aborted"] <= 130
     assert sum(outcomes(loaded).values()) == loaded["requests"] == 400
 
 
@@ -105,13 +106,13 @@ def test_aborts_meet_their_share_in_parts_of_different_pace(serve, run_load) -> 
     """Each part learns its own times: a slow part's would let every answer of a quick one come first."""
 
     async def paced(call):
-        await asyncio.sleep(0.01 if call.body["max_tokens"] == 1 else 0.2)
+        await asyncio.sleep(0.05 if call.body["max_tokens"] == 1 else 1.0)
         call.good()
 
     parts = [{"name": "quick", "abort": 0.3}, {"name": "slow", "output_len": 2, "abort": 0.3}]
-    loaded = run_load(serve(paced).url, *parts, requests=600, max_concurrency=16).loaded
+    loaded = run_load(serve(paced).url, *parts, requests=400, max_concurrency=32).loaded
     aborted = {name: row["aborted"] for name, row in loaded["parts"].items()}
-    assert all(count > 65 for count in aborted.values()), f"{aborted} of 90 each"
+    assert all(count > 39 for count in aborted.values()), f"{aborted} of 60 each"
 
 
 def test_a_mix_meets_its_shares_and_counts_by_part(serve, run_load) -> None:
@@ -239,10 +240,10 @@ def test_failures_are_counted_by_kind(serve, run_load, behaviour, stream, kind, 
 def test_a_slow_answer_is_a_timeout(serve, run_load) -> None:
     async def sometimes(call):
         if call.number == 1:
-            await asyncio.sleep(30)
+            await asyncio.sleep(600)
         call.good()
 
-    loaded = run_load(serve(sometimes).url, requests=4, max_concurrency=1, start={"timeout": 0.5}).loaded
+    loaded = run_load(serve(sometimes).url, requests=4, max_concurrency=1, start={"timeout": 5.0}).loaded
     assert loaded["errors"] == {"timeout": 1}
     assert loaded["completed"] == 3
 
@@ -289,23 +290,25 @@ def test_a_server_that_only_fails_is_named_with_its_answer(serve, run_load, beha
 
 def test_a_server_that_sends_nothing_is_hung(serve, run_load) -> None:
     async def never(_call):
-        await asyncio.sleep(60)
+        await asyncio.sleep(600)
 
-    with pytest.raises(DeadServerError, match=r"sent nothing for \d s while 3 requests waited: .* worker that hangs"):
-        run_load(serve(never).url, requests=10, max_concurrency=3, start={"stall": 1.0})
+    with pytest.raises(DeadServerError, match=r"sent nothing for \d+ s while 3 requests waited: .* worker that hangs"):
+        run_load(serve(never).url, requests=10, max_concurrency=3, start={"stall": 3.0})
 
 
 def test_a_few_failures_beside_a_long_answer_are_borne(serve, run_load) -> None:
     """Nothing has been answered well yet, but a request from before the failures is still at work."""
+    over = asyncio.Event()
 
     async def one_long(call):
         if call.number == 0:
-            await asyncio.sleep(1.5)
-            call.good()
+            await over.wait()
         elif call.number < 8:
+            await asyncio.sleep(0.05)
             call.send(503, b"")
-        else:
-            call.good()
+            return
+        over.set()
+        call.good()
 
     loaded = run_load(serve(one_long).url, requests=10, max_concurrency=2, start={"give_up": 0.2}).loaded
     assert loaded["errors"] == {"http-503": 7}
@@ -325,7 +328,8 @@ def test_seconds_add_up_to_the_whole(serve, run_load) -> None:
     for name in ("completed", "prompt_tokens", "output_tokens"):
         assert sum(one[name] for one in seconds) == ran.loaded[name]
     assert sum(one["sent"] for one in seconds) == ran.loaded["requests"]
-    assert all(one["latency"]["p50"] <= one["latency"]["p99"] <= one["latency"]["max"] for one in seconds)
+    latencies = [one["latency"] for one in seconds if one["completed"]]
+    assert all(one["p50"] <= one["p99"] <= one["max"] for one in latencies)
     assert all(one["in_flight"] <= 5 and one["cpu"] >= 0 and one["lag"] >= 0 for one in seconds)
     progress = [one["done"] for one in ran.events if one["event"] == "progress"]
     assert progress

@@ -14,6 +14,8 @@ from vllm_soak.load.mix_file import read_mix
 
 BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 REQUESTS = 4000
+FEWEST, MOST = 4, 10  # loads
+LEAST = 0.7 * 2**20  # bytes that two loads would leave
 
 
 @pytest.fixture
@@ -27,12 +29,16 @@ def trivial_url() -> Iterator[str]:
 
 
 def test_nothing_of_a_request_is_kept(load_process, trivial_url) -> None:
-    """A reference kept for each request would be 0.8 MiB after 8,000; a body of 700 bytes 5.3 MiB."""
+    """A reference kept for each request would be 0.8 MiB after 8,000; a body of 700 bytes 5.3 MiB.
+
+    What is kept is kept by every load; what the first ones need once, more of it on a busy machine, has its end.
+    """
     load_process.request(1, "start", url=trivial_url, model="m", mix=read_mix(BENCHMARKS / "http_load.toml"))
-    levels = []
-    for number in range(4):
+    levels: list[float] = []
+    while len(levels) < FEWEST or (len(levels) < MOST and levels[-1] - levels[-3] >= LEAST):
+        number = len(levels)
         loaded = load_process.request(2, "load", requests=REQUESTS, first=number * REQUESTS)["loaded"]
         assert loaded["failed"] == 0
         assert loaded["requests"] == REQUESTS
         levels.append(loaded["client"]["rss_anon"])
-    assert levels[3] - levels[1] < 0.7 * 2**20, levels
+    assert levels[-1] - levels[-3] < LEAST, levels
