@@ -9,6 +9,7 @@ from typing import Any
 
 from vllm_soak.engines.examination import Examination
 from vllm_soak.engines.loaded import limited_by_client, remarks, too_many_failed
+from vllm_soak.engines.outside import Outside
 from vllm_soak.engines.patch_cost import switched_blocks
 from vllm_soak.engines.soaked import Soaked
 from vllm_soak.engines.turns import settled_values, turn_by_turn
@@ -16,7 +17,6 @@ from vllm_soak.errors import EngineError
 from vllm_soak.plan import Plan
 from vllm_soak.probe.client import ProbeClient
 from vllm_soak.sampling.histogram import merge_snapshots
-from vllm_soak.steps.observation import Observation, Subject
 from vllm_soak.store.record import MEASURED, PatchRow, Round
 from vllm_soak.store.writer import RunStore
 
@@ -56,14 +56,13 @@ class ArmRunner:
         self.store = store
         self.folder = folder
         self.note = note
-        self.on_second = on_second
         self.requests = 0
         self.facts: dict[str, Any] = {}
         self.examination = Examination(name, store, plan.watch, contents=plan.show_contents)
         self._pieces: list[dict[str, Any]] = []
         self._done = 0
         self._said: set[str] = set()
-        self.observation: Observation | None = None
+        self._outside = Outside(name, store, folder, note, on_second)
         self._stopped = False
 
     def launch(self) -> None:
@@ -78,7 +77,7 @@ class ArmRunner:
         """
         self.facts = self._guarded(lambda: self.target.request("start", **self.start))
         self.store.add_facts(self.name, self.facts)
-        self._observe_outside()
+        self._outside.observe(self.target.tree(), lambda: self.requests + self._done)
         for probe in self._probes():
             patches = self._guarded(probe.patches)
             self.store.add_patches([PatchRow(arm=self.name, **row) for row in patches])
@@ -93,14 +92,13 @@ class ArmRunner:
         Raises:
             EngineError: The engine died or refused the work.
         """
-        if self.observation:
-            self.observation.resume()
+        self._outside.resume()
         done = self._guarded(
             lambda: self.target.request(
                 "load",
                 on_progress=lambda done, _: self._advance(done, on_progress),
                 on_silence=self._note_silence,
-                on_event=self._take_event,
+                on_event=self._outside.take_event,
                 requests=count,
                 first=self.requests,
                 max_concurrency=self.plan.max_concurrency,
@@ -108,8 +106,7 @@ class ArmRunner:
                 burstiness=self.plan.burstiness,
             )
         )
-        if self.observation:
-            self.observation.pause()
+        self._outside.pause()
         self._done = 0
         self.requests += int(done["requests"])
         self._pieces.append(done)
@@ -169,21 +166,17 @@ class ArmRunner:
         """Stop the process and whatever it started; what that cuts short is not the engine's failure."""
         self._stopped = True
         try:
-            if self.observation:
-                self.observation.stop()
+            self._outside.stop()
         finally:
             self.target.stop()
 
     def baseline(self) -> None:
         """Write down how a server stands, to compare later captures with."""
-        if self.observation:
-            self.observation.baseline()
+        self._outside.baseline()
 
     def settled(self) -> None:
         """Warm-up is over."""
-        if self.observation:
-            self.observation.steady()
-            self.observation.pause()
+        self._outside.settled()
 
     def _round(self, index: int, phase: str, pieces: list[dict[str, Any]]) -> Round:
         return Round(
@@ -198,30 +191,6 @@ class ArmRunner:
             latency=merge_snapshots([piece["latency"] for piece in pieces]),
             blocks=[(piece["requests"], piece["seconds"]) for piece in pieces],
         )
-
-    def _observe_outside(self) -> None:
-        """Watch a server's processes from outside."""
-        tree = self.target.tree()
-        if tree is None:
-            return
-        subject = Subject(
-            root=tree.root,
-            arm=self.name,
-            metrics=tree.url,
-            probe=tree.sockets.get,
-            log=tree.log,
-            requests=lambda: self.requests + self._done,
-            note=self.note,
-        )
-        self.observation = Observation(self.store, self.folder, subject)
-        self.observation.pause()
-        self.observation.start()
-
-    def _take_event(self, event: dict[str, Any]) -> None:
-        if self.observation and event.get("event") == "second":
-            self.observation.check()
-            self.observation.second(event)
-            self.on_second(self.name, event)
 
     def _advance(self, done: int, on_progress: Callable[[int], None]) -> None:
         self._done = done
