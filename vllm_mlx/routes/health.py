@@ -11,7 +11,6 @@ Upstream's addresses of this kind stand in `routes/health.py`, or in `server.py`
 from __future__ import annotations
 
 import functools
-import ipaddress
 import logging
 import os
 import sys
@@ -19,6 +18,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vllm_soak.patches.vllm_mlx.routes.local_client import is_local
 from vllm_soak.patching.fingerprint import table
 from vllm_soak.patching.match import Declined
 from vllm_soak.patching.patch import Target
@@ -28,8 +28,6 @@ LOGGER = logging.getLogger("vllm.vllm_soak")
 VARIABLE = "VLLM_SOAK_DEBUG_ARRAYS"
 LOCAL, ANY = "1", "all"
 ARRAYS, REFERRERS = "/debug/mx_arrays", "/debug/mx_referrers"
-# What a proxy says of the client behind it: the address of the connection is the proxy's own then.
-FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 STANDARD, MOST = 50, 200
 MOST_SIDES, MOST_DIGITS = 8, 9
 OK, WRONG, FORBIDDEN, BUSY = 200, 400, 403, 503
@@ -121,45 +119,6 @@ def answered(request: Any, answer: Callable[[Mapping[str, str]], Answer]) -> Ans
         return WRONG, _error(str(wrong))
     finally:
         _one_at_a_time.release()
-
-
-def is_local(client: Any, headers: Mapping[str, str]) -> bool:
-    """Whether a request comes from this machine itself: its peer does, no proxy forwards it, and it means this machine.
-
-    The last is what a page in a local browser cannot pretend whose name was made to lead here; one that calls this
-    machine by its name says where it comes from, and might read the answer where the engine allows all origins.
-
-    Args:
-        client: `host` and `port` of the peer; None for a Unix socket, where anybody may be behind a proxy.
-        headers: Of the request, by names in any case.
-    """
-    if client is None or any(name in headers for name in FORWARDED) or is_of_a_strange_page(headers):
-        return False
-    return is_loopback(client.host) and names_this_machine(headers.get("host", ""))
-
-
-def is_of_a_strange_page(headers: Mapping[str, str]) -> bool:
-    """Whether a browser says that a page of another machine asks."""
-    if headers.get("sec-fetch-site", "none") == "cross-site":
-        return True
-    origin = headers.get("origin")
-    return origin is not None and not names_this_machine(origin.partition("://")[2])
-
-
-def names_this_machine(host: str) -> bool:
-    """Whether a `Host` header, with or without a port, is `localhost` or a loopback address."""
-    name = host.partition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
-    return name.lower() == "localhost" or is_loopback(name)
-
-
-def is_loopback(address: str) -> bool:
-    """Whether an address is of the loopback interface; of IPv6, also one that stands for such a one of IPv4."""
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    mapped = getattr(found, "ipv4_mapped", None)
-    return (found if mapped is None else mapped).is_loopback
 
 
 def told_arrays(query: Mapping[str, str]) -> Answer:
