@@ -6,13 +6,14 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from vllm_soak.heap.attributes import type_module, type_name
 from vllm_soak.heap.chains import Chains
 from vllm_soak.heap.frames import shown_type
 from vllm_soak.heap.inspectors.elements import one_an_entry, one_an_owner
 from vllm_soak.heap.inspectors.evicting import memoised_in
+from vllm_soak.heap.members import OWN_GROUPS, SAMPLES, Members
 from vllm_soak.heap.own import is_own_code
 from vllm_soak.heap.path import Path, Rung, is_ours, owner_module
 from vllm_soak.heap.payload import REPLACED, buffer_bytes, payload_bytes, types_by_bytes
@@ -27,16 +28,12 @@ if TYPE_CHECKING:
 
 # Groups are named for this many at most: each costs a search along its path.
 NAMED = 24
-# Members of a group that are looked at.
-SAMPLES = 5
-# Members that are described, and objects that are looked at above one, since a chain may be long.
+# Members that are described.
 NEWEST = 3
-FARTHEST = 20_000
 # A group or container explains growth below it when it grew by at least one part in this many.
 IN_STEP = 8
 # Fewer new objects than this in one round are what a lazy import or a log line leaves.
 FEWEST = 3
-_OWN_GROUPS = 2
 
 
 class Grown(NamedTuple):
@@ -76,28 +73,27 @@ class Search:
         self.walk = walk
         self.turns = turns
         self._contents = contents
-        self._locator = locator
+        self._members = Members(walk, locator, holders, turns)
         self._holders = holders
         self._grown: dict[int, Grown] = {}
         self._gains: list[tuple[int, int]] = []
         self._with_more_below: set[int] = set()
         self._by_bytes = types_by_bytes()
-        self._chosen: dict[int, list[int]] = {}
 
     def key(self, group: int) -> int:
         """A group's number in every walk."""
-        found: int = self._group(group)[0]
+        found: int = self._members.group(group)[0]
         return found
 
     def type_of(self, group: int) -> str:
         """Short name of the type of a group's members."""
-        return type_name(self._group(group)[2])
+        return type_name(self._members.group(group)[2])
 
     def candidates(self, grown: list[Grown]) -> list[Grown]:
         """Of the groups that grew those that others do not explain, the largest growth first."""
         self._grown = {one.group: one for one in grown}
         self._gains = [(one.group, one.bytes_added) for one in grown]
-        self._with_more_below = {self._group(one.group)[1] for one in grown if one.added > 0}
+        self._with_more_below = {self._members.group(one.group)[1] for one in grown if one.added > 0}
         fresh = [one for one in grown if self._stands(one)]
         fresh.sort(key=lambda one: (-one.added, -one.bytes_added, self.key(one.group)))
         found: list[Grown] = []
@@ -109,12 +105,12 @@ class Search:
 
     def path(self, one: Grown) -> Path | None:
         """The way to the group's outermost member, or None when it is the harness's, or has moved."""
-        way = self.walk.table.way(self._outermost(one.group))
-        where = self._locate(way)
+        way = self.walk.table.way(self._members.outermost(one.group))
+        where = self._members.locate(way)
         path = None if where is None else _path(where)
         if path is None:
             return self._lost(way, one)
-        found = self._found(one.group)
+        found = self._members.found(one.group)
         own = bool(found) and all(is_own_code(member.item) for member in found)
         return None if own or is_ours(owner_module(path)) else path._replace(general=True)
 
@@ -127,44 +123,44 @@ class Search:
         chains = Chains(self.walk, one.group)
         (holder, _), *_ = (chains.holders - before).most_common(1) or [(0, 0)]
         first = chains.first(holder) if holder in before else None
-        where = None if first is None else self._locate(self.walk.table.way(first))
+        where = None if first is None else self._members.locate(self.walk.table.way(first))
         path = None if where is None else _path(where)
         return None if path is None or is_ours(owner_module(path)) else path._replace(general=True)
 
     def types(self, one: Grown) -> list[str]:
         """What members are, in words: a generator with the place where it stands."""
-        shown = [shown_type(found.item) for found in self._found(one.group)]
+        shown = [shown_type(found.item) for found in self._members.found(one.group)]
         return list(dict.fromkeys(shown)) or [self.type_of(one.group)]
 
     def samples(self, one: Grown) -> list[str]:
         """What a few members look like."""
-        found = self._found(one.group)[-NEWEST:]
+        found = self._members.found(one.group)[-NEWEST:]
         return [sample(member.item, contents=self._contents) for member in found]
 
     def bound(self, group: int) -> Bound | None:
         """The greatest number of members, where each entry of a container, or each object, holds at most one."""
-        few = self._few(group)
+        few = self._members.few(group)
         if not all(_path(member) for member in few):
             return None
         return one_an_entry(few) or one_an_owner(few, self._owners(group))
 
     def _owners(self, group: int) -> int:
         """Objects that the members of a group are found through, each its own, and which become no more; else 0."""
-        table, parent = self.walk.table, self._group(group)[1]
+        table, parent = self.walk.table, self._members.group(group)[1]
         members = table.members(group, SAMPLES)
         above = {table.object(at)[2] for at in members}
         own, grown = self._grown.get(group), self._grown.get(parent)
         steady = own is None or grown is None or grown.added * IN_STEP < own.added
-        if parent < _OWN_GROUPS or len(above) < len(members) or not steady:
+        if parent < OWN_GROUPS or len(above) < len(members) or not steady:
             return 0
         same = all(at >= 0 and table.object(at)[4] == parent for at in above)
-        return self._group(parent)[3] if same else 0
+        return self._members.group(parent)[3] if same else 0
 
     def payload(self, group: int, count: int, size: int) -> int:
         """Bytes of a group of buffers: what they hold where all can be looked at, else with what is kept in reserve."""
-        if self._group(group)[2] not in {array, frozenset}:
+        if self._members.group(group)[2] not in {array, frozenset}:
             return size
-        held = [buffer_bytes(member.item) for member in self._few(group)]
+        held = [buffer_bytes(member.item) for member in self._members.few(group)]
         return sum(held) if len(held) == count else size
 
     def exclusive(self, one: Grown) -> float | None:
@@ -181,36 +177,15 @@ class Search:
         below = self.walk.below(one.group, self._gains)
         return max(below, 0) / one.added + self._payload(one)
 
-    def _outermost(self, group: int) -> int:
-        """The member through which most of the members are reached, when they form chains; else the first.
-
-        Members may also hang on a chain: then the first one on the chain that most of them hang on.
-        """
-        parent, first = self._group(group)[1], self._members(group)[0]
-        at = self._common_top(group, group)
-        if at is not None or parent < _OWN_GROUPS:
-            return first if at is None else at
-        top = self._common_top(group, parent)
-        if top is None:
-            return first
-        members = self.walk.table.members(group, FARTHEST)
-        return next((one for one in members if self.walk.table.object(one)[2] == top), first)
-
-    def _common_top(self, group: int, above: int) -> int | None:
-        """The outermost object of a group above most members of another, or None when each has its own."""
-        found = Counter(self.walk.table.top(at, above, FARTHEST) for at in self._members(group))
-        (at, times), *_ = found.most_common(1) or [(-1, 0)]
-        return at if times > 1 else None
-
     def _payload(self, one: Grown) -> float:
         """Mean bytes outside the heap, of members and of what was added right below them."""
-        held = [payload_bytes(member.item) for member in self._found(one.group)]
+        held = [payload_bytes(member.item) for member in self._members.found(one.group)]
         return sum(held) / len(held) if held else 0.0
 
     def _stands(self, one: Grown) -> bool:
-        if one.group < _OWN_GROUPS or 0 < one.added < FEWEST:
+        if one.group < OWN_GROUPS or 0 < one.added < FEWEST:
             return False
-        _, parent, cls, _, _, _ = self._group(one.group)
+        _, parent, cls, _, _, _ = self._members.group(one.group)
         if one.added <= 0:
             is_longer = one.bytes_added > 0 and any(cls is known for known in self._by_bytes)
             return is_longer and not (cls in REPLACED and one.group in self._with_more_below)
@@ -221,52 +196,22 @@ class Search:
     def _is_explained(self, one: Grown) -> bool:
         """Whether a container that grew in step leads to most of a few members, or such hold most of what came."""
         needed = one.added if one.added > 0 else 1
-        members = self._members(one.group)
+        members = self._members.fresh(one.group)
         through = sum(self._passes(at, needed) for at in members)
         return 2 * through > len(members) or (one.added > 0 and 2 * self._holders.added(one.group, needed) > needed)
 
     def _passes(self, member: int, needed: int) -> bool:
         way = self.walk.table.way(member)
-        where = self._locate(way)
+        where = self._members.locate(way)
         beside = [] if where is None else [id(one) for one in memoised_in(where.owners)]
         return any(self._holders.gained(address) * IN_STEP >= needed for address in [*way, *beside])
 
-    def _members(self, group: int) -> list[int]:
-        """A few members, of the new ones where these are known."""
-        if group not in self._chosen:
-            self._chosen[group] = self._holders.fresh(group, SAMPLES)
-            self.turns.work_aside()
-        return self._chosen[group]
-
-    def _found(self, group: int) -> list[Located]:
-        """A few members, of the new ones where these are known, that are still where they were."""
-        return self._still(self._members(group))
-
-    def _few(self, group: int) -> list[Located]:
-        """A few of all members that are still where they were."""
-        return self._still(self.walk.table.members(group, SAMPLES))
-
-    def _still(self, members: list[int]) -> list[Located]:
-        ways = (self.walk.table.way(at) for at in members)
-        return [where for way in ways if (where := self._locate(way)) is not None]
-
-    def _locate(self, way: list[int]) -> Located | None:
-        """Anew each time: what is found is not to be held while the program goes on."""
-        try:
-            return self._locator.by_chain(way)
-        except RuntimeError:  # a container on the way is being changed
-            return None
-
     def _lost(self, way: list[int], one: Grown) -> Path | None:
         """What no root reaches has no name but its type. Frames are those of running threads, the census's too."""
-        cls = self._group(one.group)[2]
-        if self._locator.knows(way[0]) or cls is FrameType:
+        cls = self._members.group(one.group)[2]
+        if self._members.is_rooted(way) or cls is FrameType:
             return None
         return Path(f"<no root: {type_name(cls)}>", "", (Rung(None, type_name(cls), type_module(cls)),))
-
-    def _group(self, group: int) -> tuple[int, int, Any, int, int, int]:
-        found: tuple[int, int, Any, int, int, int] = self.walk.table.group(group)
-        return found
 
 
 def _path(where: Located) -> Path | None:
