@@ -28,6 +28,26 @@ def test_all_of_the_very_type_are_found() -> None:
     assert [type(one) for one in instances(Derived)] == [type(one) for one in others]
 
 
+def test_no_metaclass_is_asked_whether_types_are_equal() -> None:
+    asked: list[object] = []
+
+    class Curious(type):
+        __hash__ = type.__hash__
+
+        def __eq__(cls, other: object) -> bool:
+            asked.append(other)
+            return True
+
+    class Stranger(metaclass=Curious):
+        """Equal to everything, by what its metaclass says."""
+
+    made = [one for _ in range(5) for one in (Wanted(), Stranger())]
+    found = instances(Wanted)
+    assert asked == []
+    assert {id(one) for one in found} == {id(one) for one in made[::2]}
+    assert {id(one) for one in instances(Stranger)} == {id(one) for one in made[1::2]}
+
+
 def test_none_is_kept() -> None:
     made = [Wanted()]
     assert len(instances(Wanted)) == 1
