@@ -100,6 +100,16 @@ def test_a_program_that_is_not_there_is_named(run: Run, python: Path) -> None:
     assert "'no-such-program' is neither a console script of" in done.stderr
 
 
+@pytest.mark.parametrize("content", [b"#!/bin/sh\nexec rapid-mlx serve\n", b"\x7fELF\x02\x00"])
+def test_a_file_that_is_no_python_source_is_named(run: Run, python: Path, tmp_path: Path, content: bytes) -> None:
+    program = tmp_path / "program"
+    program.write_bytes(content)
+    done = run(python, str(program))
+    assert done.returncode == 64
+    assert f"vllm_soak.patched: '{program}' is no Python source (" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_python_without_an_engine_is_named(run: Run) -> None:
     done = run(sys.executable, "rapid-mlx", "serve")
     assert done.returncode == 64

@@ -90,7 +90,19 @@ def run(program: list[str]) -> None:
         sys.exit(command())
     if not Path(program[0]).is_file():
         refuse(f"vllm_soak.patched: {program[0]!r} is neither a console script of {sys.executable} nor a file: {USAGE}")
-    become(*script_at(program[0]))
+    become(*source_at(program[0]))
+
+
+def source_at(path: str) -> tuple[Any, dict[str, Any]]:
+    """A script's code and first names, as of `script_at`.
+
+    Raises:
+        SystemExit: The file is no Python source.
+    """
+    try:
+        return script_at(path)
+    except (SyntaxError, ValueError) as error:  # the latter of CPython up to 3.11 where there are null bytes
+        refuse(f"vllm_soak.patched: {path!r} is no Python source ({error}): {USAGE}")
 
 
 def console_script(name: str) -> Callable[[], Any] | None:
