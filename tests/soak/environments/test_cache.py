@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,21 +36,22 @@ from vllm_soak.errors import ExitCode, UsageError
 Start = Callable[..., "subprocess.Popen[str]"]
 Listing = Callable[[Path], set[str]]
 
-# Ensures argv[1]; sends itself SIGKILL at the first line that starts with argv[2].
+# Ensures argv[1]; at the first line that starts with argv[2] it sends the signal argv[3] to itself, or to its group.
 ENSURE = """
-import os, signal, sys
+import os, sys
 from vllm_soak.environments.cache import ensure
 from vllm_soak.errors import SoakError
 def say(line):
     print(line)
     if sys.argv[2:] and line.startswith(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(0 if sys.argv[4:] == ["group"] else os.getpid(), int(sys.argv[3]))
 try:
     print("MADE", ensure(sys.argv[1], "scheduler", say).created)
 except SoakError as error:
     print(f"{type(error).__name__}: {error}")
     sys.exit(error.exit_code)
 """
+KILL = str(signal.SIGKILL.value)
 ENGINE = str(newest_tested())
 
 
@@ -86,14 +88,32 @@ def history(scratch_cache: Path, left_in: Listing) -> Iterator[History]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VLLM_SOAK_CACHE", str(scratch_cache / "own"))
         patch.setenv("PYTHONPATH", str(Path(vllm_soak.__file__).parents[1]))
-        command = [sys.executable, "-c", ENSURE, ENGINE]
-        killed = subprocess.run([*command, "Resolved"], stdout=subprocess.DEVNULL, check=False)
+        command = [sys.executable, "-c", ENSURE, ENGINE, "Resolved", KILL]
+        killed = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
         assert killed.returncode == -signal.SIGKILL
         after_kill = list_environments()
-        children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-        outputs = [child.communicate()[0] for child in children]
+        outputs = said_at_once()
         (environment,) = list_environments()
         yield History(environment, after_kill, outputs, left_in(environment.folder.parent))
+
+
+def said_at_once() -> list[str]:
+    """What each of two processes says, the first of which stands still until the second one waits for it."""
+    with ExitStack() as stack:
+
+        def start(*arguments: str) -> subprocess.Popen[str]:
+            command = [sys.executable, "-u", "-c", ENSURE, ENGINE, *arguments]
+            child = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            stack.callback(child.kill)
+            return child
+
+        first = start("making", str(signal.SIGSTOP.value))
+        os.waitpid(first.pid, os.WUNTRACED)
+        second = start()
+        assert second.stdout is not None
+        waits = second.stdout.readline()
+        first.send_signal(signal.SIGCONT)
+        return [first.communicate()[0], waits + second.communicate()[0]]
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +203,7 @@ def test_a_kill_leaves_no_half_environment(history: History) -> None:
 
 @pytest.mark.engine
 def test_two_processes_at_once_make_it_once(history: History) -> None:
-    assert any("waiting for another vllm-soak" in output for output in history.outputs)
+    assert "waiting for another vllm-soak" in history.outputs[1]
     assert sum("making an environment" in output for output in history.outputs) == 1
     last = {output.splitlines()[-1] for output in history.outputs}
     assert last == {f"MADE {history.environment.created}"}, "both were given the same environment"
@@ -209,7 +229,7 @@ def test_a_kill_before_this_package_is_in_leaves_that_step_only(
     record = read_record(own.folder)
     assert record is not None
     record.with_package("of an older version").write(own.folder)
-    child = controller(ENSURE, ENGINE, "installing vllm-soak")
+    child = controller(ENSURE, ENGINE, "installing vllm-soak", KILL)
     assert child.wait() == -signal.SIGKILL
     lines: list[str] = []
     assert ensure(ENGINE, "scheduler", lines.append) == own
@@ -223,12 +243,7 @@ def test_ctrl_c_ends_uv_and_leaves_nothing(
     scratch_cache: Path, use: Callable[[Path], Path], controller: Start, left_in: Listing
 ) -> None:
     place = use(scratch_cache / "interrupted")
-    child = controller(ENSURE, ENGINE)
-    assert child.stdout is not None
-    for line in child.stdout:
-        if line.startswith("Resolved"):
-            os.killpg(child.pid, signal.SIGINT)
-            break
+    child = controller(ENSURE, ENGINE, "Resolved", str(signal.SIGINT.value), "group")  # as a terminal's Ctrl-C
     output, _ = child.communicate()
     assert child.returncode == -signal.SIGINT, output
     assert left_in(place) == set()

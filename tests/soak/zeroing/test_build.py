@@ -19,7 +19,7 @@ def configure(root, tmp_path):
     def run(*options: str, **environment: str) -> tuple[int, str]:
         command = ["cmake", "-S", str(root), "-B", str(tmp_path / "build"), *options]
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=120, env=os.environ | environment
+            command, capture_output=True, text=True, check=False, timeout=600, env=os.environ | environment
         )
         return done.returncode, done.stdout + done.stderr
 

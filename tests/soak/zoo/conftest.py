@@ -22,7 +22,7 @@ from vllm_soak.verdict.process import judge_process
 
 ZOO = Path(__file__).parent
 PACKAGE = Path(vllm_soak.__file__).parents[1]
-LIMIT_SECONDS = 120
+LIMIT_SECONDS = 600  # of a hang; a specimen takes some seconds on a quiet machine
 Verdicts = Callable[[Path], ProcessVerdict]
 
 
