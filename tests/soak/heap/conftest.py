@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import gc
+import math
 import subprocess
 import sys
 import textwrap
@@ -12,7 +14,7 @@ import pytest
 import vllm_soak
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 LIMIT_SECONDS = 600  # of a hang; a program takes a second or two on a quiet machine
 
@@ -32,3 +34,13 @@ def run_python() -> Callable[[str], str]:
         return done.stdout
 
     return run
+
+
+@pytest.fixture
+def collector_at_rest(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No collection but those that a test makes; each of them is looked into."""
+    monkeypatch.setattr("vllm_soak.heap.cycles.SLOW", math.inf)  # however slow or busy the machine is
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

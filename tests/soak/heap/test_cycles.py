@@ -3,8 +3,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import math
-import os
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +13,9 @@ from vllm_soak.heap.native import NATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+pytestmark = pytest.mark.usefixtures("collector_at_rest")
 
 
 class Request:
@@ -42,16 +43,6 @@ class Finalized:
 
     def __del__(self) -> None:
         self.ran.append("ran")
-
-
-class Flags:
-    """Sets the collector's flags when it is collected."""
-
-    def __init__(self) -> None:
-        self.me = self
-
-    def __del__(self) -> None:
-        gc.set_debug(gc.get_debug() | gc.DEBUG_UNCOLLECTABLE)
 
 
 class Hostile:
@@ -97,22 +88,8 @@ class Streamed:
         yield 1
 
 
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr("vllm_soak.heap.cycles.SLOW", math.inf)  # however slow or busy the machine is
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
-
-
 def found() -> dict[str, int]:
     return {row["ring"]: row["count"] for row in Collector().collect().rings}
-
-
-def found_after(make: Any) -> dict[str, int]:
-    make()
-    return found()
 
 
 def test_a_ring_is_told_by_types_and_attributes() -> None:
@@ -152,78 +129,6 @@ def test_a_finalizer_runs_once() -> None:
     Collector().collect()
     gc.collect()
     assert ran == ["ran"]
-
-
-def test_what_a_user_has_set_aside_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gc, "garbage", gc.garbage)
-    kept = object()
-    gc.garbage.append(kept)
-    Request()
-    Collector().collect()
-    assert gc.garbage.pop() is kept
-
-
-def test_a_users_own_search_is_left_alone() -> None:
-    gc.set_debug(gc.DEBUG_SAVEALL)
-    try:
-        Request()
-        assert Collector().collect().rings == []
-        assert any(type(one) is Request for one in gc.garbage)
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
-
-
-def test_garbage_is_freed_also_when_the_collectors_list_has_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = len(gc.garbage)
-    real = gc.garbage
-    monkeypatch.setattr(gc, "garbage", [])
-    assert found_after(Request) == found_after(Request) != {}
-    assert len(real) == held
-
-
-def test_a_list_that_is_not_the_collectors_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    held, real = len(gc.garbage), gc.garbage
-    monkeypatch.setattr("vllm_soak.heap.cycles._GARBAGE", [])
-    collector = Collector()
-    try:
-        for _ in range(3):
-            Request()
-            assert collector.collect().objects > 0
-        assert sum(type(one) is Request for one in real) == 1
-    finally:
-        del real[held:]
-
-
-def test_a_finalizer_may_set_the_collectors_flags() -> None:
-    Flags()
-    try:
-        Collector().collect()
-        assert gc.get_debug() == gc.DEBUG_UNCOLLECTABLE
-    finally:
-        gc.set_debug(0)
-
-
-def test_a_child_that_is_forked_meanwhile_frees_its_cycles() -> None:
-    codes: list[int] = []
-
-    def fork(phase: str, _info: dict[str, int]) -> None:
-        if not codes:
-            codes.append(code_of_child(phase))
-
-    gc.callbacks.append(fork)
-    try:
-        Collector().collect()
-    finally:
-        gc.callbacks.remove(fork)
-    assert codes == [0]
-
-
-def code_of_child(phase: str) -> int:
-    child = os.fork()
-    if child == 0:
-        os._exit(gc.get_debug() if phase == "start" else 100)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_where_a_collection_is_slow_it_is_not_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
