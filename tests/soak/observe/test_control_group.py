@@ -82,11 +82,17 @@ def test_the_machine() -> None:
     assert {"swap_total", "swap_free", "shmem"} <= values.keys()
 
 
-def test_shared_memory_in_use_grows_by_what_is_put_there() -> None:
+def growth_of_shared_memory() -> float:
+    """Bytes more in use after eight MiB were put there."""
     before = shared_memory(os.getpid())
     file = Path("/dev/shm") / f"vllm-soak-test-{os.getpid()}"
     try:
         file.write_bytes(bytes(8 << 20))
-        assert shared_memory(os.getpid())["dev_shm"] >= before["dev_shm"] + (4 << 20)
+        return shared_memory(os.getpid())["dev_shm"] - before["dev_shm"]
     finally:
         file.unlink()
+
+
+def test_shared_memory_in_use_grows_by_what_is_put_there() -> None:
+    # Other programs may take theirs away at that moment, but not every time.
+    assert max(growth_of_shared_memory() for _ in range(20)) >= 4 << 20

@@ -91,7 +91,7 @@ def test_a_wanted_line_that_is_broken_is_an_error():
 
 
 def test_from_a_real_server(pages):
-    asked = ServerMetrics(pages.url)
+    asked = ServerMetrics(pages.url, timeout=120.0)
     assert asked.read() == VALUES
     pages.page = "vllm:num_requests_running 1.0\n"
     assert asked.read() == {"running": 1.0}
@@ -100,13 +100,13 @@ def test_from_a_real_server(pages):
 
 def test_a_connection_that_the_server_dropped_is_made_again(pages):
     pages.hang_up = True
-    asked = ServerMetrics(f"{pages.url}/metrics")
+    asked = ServerMetrics(f"{pages.url}/metrics", timeout=120.0)
     assert [asked.read() for _ in range(3)] == [VALUES] * 3
     asked.close()
 
 
 def test_a_server_in_trouble_has_no_values(pages):
-    asked = ServerMetrics(pages.url)
+    asked = ServerMetrics(pages.url, timeout=120.0)
     pages.status = 500
     assert asked.read() == {}
     pages.status = 200

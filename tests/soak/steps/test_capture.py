@@ -7,10 +7,19 @@ import threading
 
 import pytest
 
+from vllm_soak.steps import contents
 from vllm_soak.steps.capture import BASELINE, Capturer
 from vllm_soak.steps.contents import Sources, file_name
 from vllm_soak.steps.shelf import Shelf
 from vllm_soak.steps.stacks import ALLOW
+
+
+@pytest.fixture(autouse=True)
+def _time_enough(monkeypatch):
+    """On a busy machine everything takes longer than a capture may take."""
+    for name in ("LONGEST_SECONDS", "STACK_SECONDS", "NATIVE_SECONDS", "PROBE_SECONDS"):
+        monkeypatch.setattr(contents, name, 300.0)
+    monkeypatch.setattr("vllm_soak.steps.capture.LONGEST_SECONDS", 300.0)
 
 
 def sources(live, **more):
@@ -21,7 +30,7 @@ def taken(folder, where, reason="latency_p50 rose by 30 %", elapsed=7.0):
     records = []
     capturer = Capturer(folder, where, records.append, arm="patched")
     assert capturer.request(reason, elapsed) == ""
-    capturer.wait()
+    capturer.wait(600.0)
     return records[0]
 
 
@@ -107,12 +116,12 @@ def test_the_server_s_step_is_captured_after_that_of_others_and_not_refused(tmp_
 
     def processes():
         begun.set()
-        go_on.wait(30)
+        go_on.wait(120)
         return {}
 
     capturer = Capturer(tmp_path, Sources(processes), records.append)
     assert capturer.request("others", 1.0, of_others=True) == ""
-    begun.wait(30)
+    assert begun.wait(120)
     assert capturer.request("others", 2.0, of_others=True) == "a capture is under way"
     assert capturer.request("step", 3.0) == ""
     assert capturer.request("step", 400.0) == "a capture is under way"

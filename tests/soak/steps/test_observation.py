@@ -37,6 +37,9 @@ def test_from_a_step_to_its_capture_in_the_store(store, live, eventually):
     eventually(lambda: bool(observation.sampler.processes))
     for event in [*seconds(200, 0.27), *seconds(80, 0.4)]:
         observation.second(event)
+    # On a busy machine either takes longer than the end of a run waits for it.
+    eventually(lambda: bool(read_run(folder).arms[0].captures))
+    eventually(lambda: bool(read_run(folder).arms[0].process_events))
     observation.stop()
     (arm,) = read_run(folder).arms
     (step,) = arm.level_steps
@@ -123,6 +126,7 @@ def test_a_server_that_somebody_else_drives_is_watched_by_its_own_counters(store
     thread.start()
     address = f"http://127.0.0.1:{server.server_port}"
     observation = Observation(store, store.file.parent, Subject(live.pid, metrics=address, driven=False))
+    observation.sampler._server._timeout = 120.0  # a question that is given up is counted there, and asked again
     observation.start()
     eventually(lambda: Counting.done >= 30)
     observation.stop()

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(spy() is None, reason="py-spy is not installed h
 
 
 def test_the_stacks_of_a_live_process(live):
-    text, why = dump(live.pid, native=False, seconds=30)
+    text, why = dump(live.pid, native=False, seconds=300)
     if ALLOW in why:
         pytest.skip("this machine lets nobody trace")
     assert (why, "serve_requests" in text) == ("", True)
@@ -25,26 +25,26 @@ def test_the_stacks_of_a_live_process(live):
 def test_a_stopped_process_is_read_and_stays_stopped(live):
     os.kill(live.pid, signal.SIGSTOP)
     os.waitpid(live.pid, os.WUNTRACED)
-    text, why = dump(live.pid, native=False, seconds=30)
+    text, why = dump(live.pid, native=False, seconds=300)
     if ALLOW not in why:
         assert "serve_requests" in text
     assert read_stat(live.pid).state == "T"
 
 
-def test_a_process_that_a_tracer_left_stopped_is_woken(live):
+def test_a_process_that_a_tracer_left_stopped_is_woken(live, eventually):
     started = read_stat(live.pid).started
     os.kill(live.pid, signal.SIGSTOP)
     os.waitpid(live.pid, os.WUNTRACED)
     let_go_on(live.pid, started - 1)  # another process that has its pid
     assert read_stat(live.pid).state == "T"
     let_go_on(live.pid, started)
-    assert read_stat(live.pid).state != "T"
+    eventually(lambda: read_stat(live.pid).state != "T")
 
 
 def test_no_process_and_no_python_are_told():
-    assert dump(2**22 + 1, native=False, seconds=5) == ("", f"no stacks of process {2**22 + 1}: it is gone")
+    assert dump(2**22 + 1, native=False, seconds=300) == ("", f"no stacks of process {2**22 + 1}: it is gone")
     with subprocess.Popen(["sleep", "60"]) as sleeper:
-        text, why = dump(sleeper.pid, native=False, seconds=30)
+        text, why = dump(sleeper.pid, native=False, seconds=300)
         sleeper.kill()
     assert text == ""
     assert why.startswith(f"no stacks of process {sleeper.pid}: ")
@@ -59,7 +59,7 @@ def test_a_dump_takes_no_longer_than_it_may(live):
 def test_without_py_spy(monkeypatch, live, tmp_path):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert dump(live.pid, native=False, seconds=5) == ("", "no stacks: py-spy is not installed (pip install py-spy)")
+    assert dump(live.pid, native=False, seconds=300) == ("", "no stacks: py-spy is not installed (pip install py-spy)")
 
 
 def test_a_refusal_says_what_to_allow():

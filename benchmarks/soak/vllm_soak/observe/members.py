@@ -66,8 +66,8 @@ class Members:
 
     @property
     def pids(self) -> dict[str, int]:
-        """Pids of the living by name, those that were told only."""
-        return {one.name: one.pid for one in self._living.values() if one.looks >= LOOKS_UNTIL_TOLD}
+        """Pids of the living by name, those that were told only; any thread may ask."""
+        return {one.name: one.pid for one in list(self._living.values()) if one.looks >= LOOKS_UNTIL_TOLD}
 
     def _greet(self, key: tuple[int, int], stat: Stat) -> Member:
         member = self._living.get(key)
