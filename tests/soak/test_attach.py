@@ -6,11 +6,13 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,23 +30,34 @@ from vllm_soak.windows import Windows
 
 TOY = Path(__file__).parent / "engines" / "serve" / "toy_server.py"
 FAST = ("--interval", "2")
+# Seconds of a window: on a machine that is busy a walk is longer than short ones, and what they tell uneven.
+INTERVALS = ("2", "10", "30")
 
 
 class Loaded:
     """A toy server and a thread that asks it for one answer after the other."""
 
     def __init__(self, probe: str, *arguments: str) -> None:
-        self.port = free_port()
         environment = {**os.environ, "VLLM_SOAK_PROBE": probe}
-        self.process = subprocess.Popen([sys.executable, str(TOY), str(self.port), *arguments], env=environment)
+        for _ in range(5):  # another program may take the port first
+            self.port = free_port()
+            self.process = subprocess.Popen([sys.executable, str(TOY), str(self.port), *arguments], env=environment)
+            if self._is_up():
+                break
+        else:
+            pytest.fail("the toy server did not start")
         self.url = f"http://{LOOPBACK}:{self.port}"
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._ask)
-        health = Health(LOOPBACK, self.port)
-        while not health.is_up():
-            assert self.process.poll() is None
-            time.sleep(0.05)
         self._thread.start()
+
+    def _is_up(self) -> bool:
+        health = Health(LOOPBACK, self.port)
+        while self.process.poll() is None:
+            if health.is_up():
+                return True
+            time.sleep(0.05)
+        return False
 
     def _ask(self) -> None:
         connection = http.client.HTTPConnection(LOOPBACK, self.port)
@@ -63,7 +76,8 @@ class Loaded:
         self._over.set()
         self._thread.join()
         for child in psutil.Process(self.process.pid).children(recursive=True) if self.process.poll() is None else []:
-            child.kill()
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
         self.process.kill()
         self.process.wait()
 
@@ -84,16 +98,17 @@ def loaded(tmp_path: Path) -> Iterator[Any]:
 
 
 def test_a_leak_is_named_where_the_probe_is_armed(loaded: Any, command: Any, read_report: Any, tmp_path: Path) -> None:
-    url, run, interval = loaded("--leak").url, tmp_path / "run", FAST[1]
-    done = command("attach", "--url", url, "--interval", interval, "--run-dir", run)
-    if done.returncode == 2:  # on a machine that is busy a walk is longer than such windows, and what they tell uneven
-        run, interval = tmp_path / "longer", "10"
+    url = loaded("--leak").url
+    for interval in INTERVALS:
+        run = tmp_path / interval
         done = command("attach", "--url", url, "--interval", interval, "--run-dir", run)
+        if done.returncode != 2:
+            break
     assert done.returncode == 1, done.stdout + done.stderr
     processes = read_report(run)["arms"][0]["processes"]
     leaks = [one for process in processes for one in process["suspects"] if one["outcome"] == "leak"]
     assert [one["path"] for one in leaks] == ["engine_core.ids"]
-    assert leaks[0]["per_request"] == pytest.approx(13.0, rel=0.02), "220 // 16"
+    assert leaks[0]["per_request"] == pytest.approx(13.0, rel=0.05), "220 // 16; requests end while a walk is made"
     assert_walks_are_counted(read_run(run).arms[0], float(interval))
 
 
@@ -121,7 +136,8 @@ def test_without_the_probe_bytes_are_judged(loaded: Any, command: Any, tmp_path:
 
 def test_a_server_that_ends_is_said_so(loaded: Any, start: Any, tmp_path: Path) -> None:
     server = loaded()
-    run = start("attach", "--url", server.url, *FAST, "--run-dir", tmp_path / "run")
+    many = ("--rounds", "100", "--max-rounds", "100")  # it ends before they do
+    run = start("attach", "--url", server.url, *many, *FAST, "--run-dir", tmp_path / "run")
     run.wait_for("window 2")
     server.process.kill()
     assert run.end() == 3, run.output
@@ -176,7 +192,9 @@ def test_an_engine_is_named_by_whom_it_says_that_it_is(owner: Any, name: str) ->
 def test_the_listener_of_a_port_is_found(loaded: Any) -> None:
     server = loaded()
     assert listener(server.port) == server.process.pid
-    assert listener(free_port()) is None
+    with socket.socket() as nobody:  # has the port, and does not listen
+        nobody.bind((LOOPBACK, 0))
+        assert listener(nobody.getsockname()[1]) is None
 
 
 @pytest.mark.parametrize(

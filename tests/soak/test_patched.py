@@ -47,7 +47,7 @@ def run(tmp_path: Path) -> Run:
         environment = os.environ | {"PYTHONPATH": str(PACKAGE)}
         line = [str(python), *flags, "-m", "vllm_soak.patched", *words]
         return subprocess.run(
-            line, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+            line, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
         )
 
     return start

@@ -214,13 +214,13 @@ def test_the_table_has_a_line_for_each_tool_also_for_one_that_broke(tmp_path):
 
 
 def test_a_tool_that_hangs_is_ended_and_one_that_fails_is_told_apart(command, tmp_path):
-    wait = [sys.executable, "-c", "import time; time.sleep(60)"]
+    wait = [sys.executable, "-c", "import time; time.sleep(600)"]
     assert command.follow(wait, dict(os.environ), tmp_path / "log", 0.5).startswith("stopped after")
     assert (
-        command.follow([sys.executable, "-c", "exit(3)"], dict(os.environ), tmp_path / "log", 60)
+        command.follow([sys.executable, "-c", "exit(3)"], dict(os.environ), tmp_path / "log", 300)
         == "ended with status 3"
     )
-    assert command.follow([sys.executable, "-c", ""], dict(os.environ), tmp_path / "log", 60) == ""
+    assert command.follow([sys.executable, "-c", ""], dict(os.environ), tmp_path / "log", 300) == ""
 
 
 def test_the_table_can_be_made_anew_from_what_a_run_left(command, tmp_path, capsys):
@@ -246,7 +246,7 @@ def test_only_what_looks_into_the_child_has_an_engine_of_its_own(command):
 
 @pytest.mark.parametrize(
     ("body", "expected"),
-    [("pass", ""), ("raise SystemExit(3)", "ended with status 1"), ("time.sleep(60)", "stopped after 5 s")],
+    [("pass", ""), ("raise SystemExit(3)", "ended with status 1"), ("time.sleep(600)", "stopped after 5 s")],
 )
 def test_a_fork_says_how_it_failed_and_is_ended_in_time(body, expected, root, tmp_path):
     code = f"""
@@ -256,11 +256,11 @@ from rivals.forked import fork
 def action():
     print("in the fork", flush=True)
     {body}
-print(fork(action, Path(sys.argv[1]), 30 if "sleep" not in {body!r} else 5))
+print(fork(action, Path(sys.argv[1]), 300 if "sleep" not in {body!r} else 5))
 """
     line = [sys.executable, "-c", code, str(tmp_path / "log")]
     where = {**os.environ, "PYTHONPATH": str(root / "benchmarks")}
-    done = subprocess.run(line, env=where, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(line, env=where, capture_output=True, text=True, check=True, timeout=600)
     assert done.stdout.strip() == expected
     assert (tmp_path / "log").read_text().startswith("in the fork")
 
