@@ -15,6 +15,7 @@ RELEASES = ("rapid-mlx==0.10.18", "rapid-mlx==0.12.18", "rapid-mlx==0.13.1", "ra
 
 
 @pytest.mark.engine
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("release", RELEASES)
 def test_engine_side_suite(
     release: str, run_engine_suite: Callable[..., None], tmp_path_factory: pytest.TempPathFactory

@@ -24,6 +24,7 @@ def engine_python(release: str) -> str:
 
 
 @pytest.mark.engine
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("release", RELEASES)
 def test_engine_side_suite(release: str, run_engine_suite: Callable[..., None]) -> None:
     run_engine_suite(engine_python(release), Path(__file__).parent / "v1")

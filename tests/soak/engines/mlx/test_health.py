@@ -37,7 +37,7 @@ def ask() -> Iterator[Callable[[dict[str, Any]], MlxHealth]]:
         server = HTTPServer((LOOPBACK, 0), Handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         servers.append(server)
-        return MlxHealth(LOOPBACK, server.server_address[1])
+        return MlxHealth(LOOPBACK, server.server_address[1], timeout=120.0)
 
     yield serve
     for server in servers:
