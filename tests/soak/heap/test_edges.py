@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cyclic garbage, told from the references between objects."""
+"""Cyclic garbage and what objects keep alive, told from the references between them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import gc
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from vllm_soak.heap import native
 
@@ -59,3 +62,30 @@ def test_garbage_is_told_from_what_native_code_holds(run_python: Callable[[str],
         print(found.get("Knot"), found.get("Tail"), found.get("Held"), freed >= 200, cyclic_garbage().get("Knot"))
     """)
     assert output.split() == ["200", "100", "None", "True", "None"]
+
+
+def reachable_without(graph: Any, away: set[int], inside: set[int]) -> set[int]:
+    """The reference: addresses that can be reached from a graph within certain objects, without some of them."""
+    found, queue = set(), [graph]
+    for one in queue:
+        if id(one) in found or id(one) in away:
+            continue
+        found.add(id(one))
+        queue += [below for below in gc.get_referents(one) if id(below) in inside]
+    return found
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=60)
+def test_retained_is_what_cannot_be_reached_without_the_members(graphs: Any, data: st.DataObject) -> None:
+    nodes = graphs.draw(data)
+    walk = graphs.walk(nodes, edges=True)
+    found = [row for row in graphs.rows(walk) if row[1] not in (type, str)]
+    inside = {row[0] for row in found}
+    for group in {row[4] for row in found}:
+        away = {row[0] for row in found if row[4] == group}
+        kept = reachable_without(nodes, away, inside)
+        expected = sum(row[3] for row in graphs.rows(walk) if row[0] in inside - kept)
+        texts = sum(row[3] for row in graphs.rows(walk) if row[1] is str)
+        assert expected <= walk.retained(group) <= expected + texts
+    walk.close()
