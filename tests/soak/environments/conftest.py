@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import vllm_soak
-from vllm_soak.environments.cache import EngineEnvironment, ensure
+from vllm_soak.environments.cache import EngineEnvironment, ensure, environments_folder
 from vllm_soak.environments.releases import newest_tested
 
 Controller = Callable[..., "subprocess.Popen[str]"]
@@ -40,6 +40,17 @@ def scratch_cache(engine_cache: Path) -> Iterator[Path]:
     engine_cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=engine_cache.parent, prefix="scratch-") as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Path]:
+    """Make a folder the cache; its folder of environments."""
+
+    def choose(folder: Path) -> Path:
+        monkeypatch.setenv("VLLM_SOAK_CACHE", str(folder))
+        return environments_folder()
+
+    return choose
 
 
 @pytest.fixture
