@@ -227,3 +227,10 @@ def load_process() -> Iterator[LoadProcess]:
     one = LoadProcess()
     yield one
     one.close()
+
+
+@pytest.fixture
+def outcomes() -> Callable[[dict[str, Any]], dict[str, int]]:
+    """Requests of a load by how they ended, without those that there are none of."""
+    names = ("completed", "failed", "aborted", "rejected")
+    return lambda loaded: {name: loaded[name] for name in names if loaded[name]}
