@@ -35,7 +35,8 @@ static int same_slot(const Slot *left, const Slot *right) {
 /* Containers of one snapshot that are not in the other, by owner and type. */
 static int missing(const Snapshot *one, const Snapshot *other, Column *found) {
     for (size_t at = 0; at < one->address.used; at++) {
-        if (AT(one->owner, uint64_t, at) != 0 && !is_still(one, at, other, snapshot_find(other, AT(one->address, uint64_t, at)))) {
+        if (AT(one->owner, uint64_t, at) != 0 &&
+            !is_still(one, at, other, snapshot_find(other, AT(one->address, uint64_t, at)))) {
             if (column_reserve(found, 1) < 0) {
                 return -1;
             }
