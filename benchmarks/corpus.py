@@ -26,6 +26,7 @@ from corpus.table import markdown
 from rich.console import Console
 
 from vllm_soak.errors import ExitCode, SoakError
+from vllm_soak.report.document import sections
 from vllm_soak.store.reader import read_run
 from vllm_soak.verdict.series import measured_rounds
 
@@ -55,10 +56,12 @@ def run_case(case: Case, out: Path) -> Row:
             finished = soak_case(case, folder, Console(file=log, width=WIDTH))
         except SoakError as error:
             return failed_row(case, str(error), time.monotonic() - began)
-    seconds, arm = time.monotonic() - began, read_run(folder).arms[0]
+    seconds, run = time.monotonic() - began, read_run(folder)
+    arm = run.arms[0]
     if arm.failure:
         return failed_row(case, arm.failure, seconds)
-    return row_of(case, finished.verdict, sum(one.requests for one in measured_rounds(arm)), seconds)
+    sentences = [line for one in sections(run, finished.verdict) for line in one.lines]
+    return row_of(case, finished.verdict, sum(one.requests for one in measured_rounds(arm)), seconds, sentences)
 
 
 def write(rows: list[Row], out: Path) -> None:

@@ -18,12 +18,16 @@ class Expected:
         leaks: Ends of the path templates of all containers that are called a leak; each is found, and no other.
         ring: What one of the rings of objects holds that collections freed, or an empty string.
         at_most_bounded: Ends of the path templates of containers that may be named, but as bounded only.
+        says: Words that one of the report's sentences must have, or an empty string.
+        unsaid: Words that none of them may have, or an empty string.
     """
 
     outcomes: tuple[Outcome, ...]
     leaks: tuple[str, ...] = ()
     at_most_bounded: tuple[str, ...] = ()
     ring: str = ""
+    says: str = ""
+    unsaid: str = ""
 
 
 @dataclass(frozen=True, slots=True)

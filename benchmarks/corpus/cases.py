@@ -22,6 +22,7 @@ STATE = ".<_state>"
 CACHED = Expected((Outcome.LEAK,), ("prefix_cache._cache",))
 # Graphs of small arrays come and go: glibc keeps their pieces until it is trimmed.
 FULL = Expected((Outcome.BOUNDED, Outcome.NO_LEAK, Outcome.FRAGMENTATION))
+VIEWS = "an entry that is a view keeps its whole buffer"
 
 STORE = {"VLLM_ENABLE_RESPONSES_API_STORE": "1"}
 SERVED: dict[str, Any] = {"driver": "serve", "num_prompts": 200, "random_input_len": 40, "max_concurrency": 16}
@@ -60,6 +61,11 @@ def speculating(others: str = "batch-lists,singleton-cycle") -> dict[str, Any]:
     """Flags for chats decoded with an MTP head, without a prefix cache."""
     lengths = {"turns": 8, "random_input_len": 200, "random_output_len": 16}
     return {**chats("tiny:qwen3_5-mtp", others, enable_prefix_cache=False), **lengths}
+
+
+def at_once() -> dict[str, Any]:
+    """Flags for four conversations in one batch, of whose buffers the prefix cache stores views."""
+    return {**chats("tiny:qwen3_5", "batch-lists", cache_memory_mb=1), "max_concurrency": 4}
 
 
 CASES = (
@@ -151,4 +157,6 @@ CASES = (
     Case("entry-count-cache", "ignores-4-MB", "vllm-mlx==0.4.1", CACHED, counted("batch-lists")),
     Case("entry-count-cache", "patched", "vllm-mlx==0.4.1", FULL, counted("batch-lists,prefix-cache-bytes")),
     Case("prefix-budget", "4-MB", "vllm-mlx==0.4.1", FULL, chats("tiny:qwen3_5", "batch-lists", cache_memory_mb=4)),
+    Case("cache-views", "0.4.1", "vllm-mlx==0.4.1", Expected(FULL.outcomes, says=VIEWS), at_once()),
+    Case("cache-views", "0.5.0", "vllm-mlx==0.5.0", Expected(FULL.outcomes, unsaid=VIEWS), at_once()),
 )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from corpus.case import Case, Expected
@@ -18,7 +19,7 @@ class Row:
         path: Path template of the expected container of the outcome, else of its first, or the ring of objects that
             was freed; empty where nothing was named.
         per_request: Its entries a request.
-        matched: Whether the paths are those that are expected; None where none is.
+        matched: Whether the paths and words are those that are expected; None where none are.
         right: Whether the outcome is right, the paths match, and a request leaves what it must.
     """
 
@@ -39,10 +40,14 @@ class Row:
         return asdict(self)
 
 
-def row_of(case: Case, verdict: RunVerdict, requests: int = 0, seconds: float = 0.0) -> Row:
-    """Judge a run's verdict against a case's expectation."""
+def row_of(
+    case: Case, verdict: RunVerdict, requests: int = 0, seconds: float = 0.0, sentences: Sequence[str] = ()
+) -> Row:
+    """Judge a run's verdict, and the sentences of its report, against a case's expectation."""
     path, per_request = named(verdict, case.expected)
     matched = matches(verdict, case.expected)
+    if case.expected.says or case.expected.unsaid:
+        matched = matched is not False and words_match(case.expected, sentences)
     exact = case.per_request is None or (per_request is not None and round(per_request, 2) == case.per_request)
     return Row(
         case=case.name,
@@ -97,6 +102,12 @@ def matches(verdict: RunVerdict, expected: Expected) -> bool | None:
     if not expected.ring:
         return paths
     return paths is not False and any(expected.ring in one.ring for one in all_rings(verdict.arms))
+
+
+def words_match(expected: Expected, sentences: Sequence[str]) -> bool:
+    """Whether a report says what it must, and not what it may not."""
+    said = not expected.says or any(expected.says in one for one in sentences)
+    return said and not (expected.unsaid and any(expected.unsaid in one for one in sentences))
 
 
 def paths_match(expected: Expected, suspects: list[Suspect]) -> bool | None:

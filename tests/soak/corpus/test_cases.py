@@ -27,7 +27,7 @@ def test_every_scenario_is_a_module_that_the_host_knows_or_a_load_process(cases)
 
 
 def test_all_of_the_corpus_are_there_and_every_defect_has_its_control(cases, command):
-    assert len({case.defect for case in cases.values()}) == 11
+    assert len({case.defect for case in cases.values()}) == 12
     for defect in ("kv-eviction-events", "responses-store", "request-block-hasher-cycle", "lora-stats"):
         found = command.chosen([defect])
         assert len({case.expected.outcomes for case in found}) == len(found) == 2

@@ -111,3 +111,23 @@ def test_the_table_has_a_line_a_row_and_says_what_is_wrong(row):
     assert [line.count(" | ") for line in lines] == [len(HEAD) - 1] * 4
     assert lines[2].endswith("| yes | yes |")
     assert lines[3].endswith("| **no** | **no** |")
+
+
+@pytest.mark.parametrize(
+    ("says", "unsaid", "sentences", "right"),
+    [
+        ("a view", "", ["one", "holds a view"], True),
+        ("a view", "", ["one"], False),
+        ("", "a view", ["one"], True),
+        ("", "a view", ["holds a view"], False),
+        ("", "", ["holds a view"], True),
+    ],
+)
+@pytest.mark.usefixtures("_importable")
+def test_what_a_report_says_is_part_of_it(says, unsaid, sentences, right):
+    from corpus.case import Case, Expected
+    from corpus.row import row_of
+
+    expected = Expected((Outcome.NO_LEAK,), says=says, unsaid=unsaid)
+    case = Case("a", "b", "vllm-mlx==0.4.1", expected)
+    assert row_of(case, verdict(Outcome.NO_LEAK), sentences=sentences).right is right

@@ -56,3 +56,16 @@ def test_every_report_shows_it(ab_run: RunData) -> None:
     assert "+0.770" in page
     assert "| 2 | +0.770 (SSM arrays 6, MTP entries 2) |" in render_markdown(run, verdict, []).replace("\\", "")
     assert compose(run, verdict).turns.head == "turn"
+
+
+def test_memory_that_a_prefix_cache_does_not_count_is_told_where_no_leak_may_hold_it(ab_run: RunData) -> None:
+    values = {"prefix_bytes": 840_000.0, "mlx_active": 2_430_000.0}
+    run = with_turns(ab_run, FLAT, FLAT)
+    arms = [
+        replace(arm, samples=[replace(one, values={**one.values, **values}) for one in arm.samples]) for arm in run.arms
+    ]
+    run = replace(run, arms=arms)
+    (also,) = (one for one in compose(run, judge(run)).sections if one.title == "Also found")
+    (told,) = (line for line in also.lines if line.startswith("prefix cache"))
+    assert "patched" in told  # the other arm leaks
+    assert "it counts 820.3 KiB, and 1.4 MiB more" in told

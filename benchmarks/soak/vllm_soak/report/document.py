@@ -11,7 +11,7 @@ from vllm_soak.report.advice import Advice, advise
 from vllm_soak.report.evidence import blind_spots, contained, evidence, patch_lines, warnings
 from vllm_soak.report.ladder import Ladder, draw_ladder
 from vllm_soak.report.measure import culprits, leaks
-from vllm_soak.report.number import plural
+from vllm_soak.report.number import plural, size
 from vllm_soak.report.observed import process_lines, step_lines
 from vllm_soak.report.outlook import outlook
 from vllm_soak.report.printable import printable
@@ -19,6 +19,7 @@ from vllm_soak.report.table import Table, build_table
 from vllm_soak.report.turns import build_turns
 from vllm_soak.verdict.judge import LEAKS
 from vllm_soak.verdict.outcome import Outcome
+from vllm_soak.verdict.uncounted import Uncounted, uncounted
 
 if TYPE_CHECKING:
     from vllm_soak.store.record import RunData
@@ -130,7 +131,7 @@ def ladders(verdict: RunVerdict, width: int | None) -> list[Ladder]:
 def sections(run: RunData, verdict: RunVerdict) -> list[Section]:
     """The lists of a report, in order."""
     return [
-        Section("Also found", [*cut_ladders(verdict), *unnamed(verdict)]),
+        Section("Also found", [*cut_ladders(verdict), *unnamed(verdict), *past_the_count(run, verdict)]),
         Section("Forecast", outlook(run, verdict)),
         Section("Steps and captures", step_lines(run)),
         Section("Processes that died or restarted", process_lines(run)),
@@ -164,3 +165,24 @@ def unnamed_text(arm: str, process: ProcessVerdict) -> str:
     """One such process, with its reason."""
     who = printable(f"{process.process} (pid {process.pid}, {arm})")
     return f"{WORDS[process.outcome].lower()}: {who}: {printable(process.reason)}"
+
+
+def past_the_count(run: RunData, verdict: RunVerdict) -> list[str]:
+    """Processes whose prefix cache counts less than stays in use; not where a leak may be what holds it."""
+    return [
+        past_the_count_text(f"{process.process} (pid {process.pid}, {arm.name})", found)
+        for arm in run.arms
+        for judged in verdict.arms
+        if judged.arm == arm.name
+        for process in judged.processes
+        if process.outcome not in LEAKS and (found := uncounted(arm, process.process)) is not None
+    ]
+
+
+def past_the_count_text(who: str, found: Uncounted) -> str:
+    """One such process."""
+    return (
+        f"prefix cache of {printable(who)}: it counts {size(found.counted)}, and {size(found.held)} more than before "
+        "the first request stay in use at rest: an entry that is a view keeps its whole buffer, which its limit does "
+        "not see"
+    )

@@ -62,6 +62,15 @@ def cached(scheduler: Any) -> dict[str, float]:
     if cache is None:
         return {}
     found = {"prefix_entries": float(len(cache))} if hasattr(cache, "__len__") else {}
+    size = accounted(cache)
+    return found | ({"prefix_bytes": size} if size is not None else {})
+
+
+def accounted(cache: Any) -> float | None:
+    """Bytes that a prefix cache says it holds: what it evicts by; statistics of the memory-aware one are rounded."""
+    exact = getattr(cache, "_current_memory", None)
+    if type(exact) is int:
+        return float(exact)
     known = cache.get_stats() if hasattr(cache, "get_stats") else {}
     size = known.get("current_memory_bytes", known.get("bytes")) if isinstance(known, dict) else None
-    return found | ({"prefix_bytes": float(size)} if size is not None else {})
+    return None if size is None else float(size)
