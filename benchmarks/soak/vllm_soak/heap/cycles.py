@@ -33,7 +33,8 @@ TRIES = 3
 # the interpreter's own reserves (of tuples up to 40,000), so the walk is not repeated when it finds fewer objects.
 UNTOLD = 5_000
 FEWEST = 1_000
-# Looking takes a second collection: not where one takes longer than this many seconds.
+# Looking takes a second collection: not where one takes longer than this many seconds of this thread's processor time,
+# which a busy machine does not lengthen.
 SLOW = 1.0
 # The collector's own list. It goes on filling this one when a program binds `gc.garbage` to another.
 _GARBAGE = gc.garbage
@@ -110,9 +111,9 @@ class Collector:
         return _Aside(count, objects)
 
     def _timed(self) -> int:
-        started = time.monotonic()
+        started = time.thread_time()
         count = gc.collect()
-        self._seconds = time.monotonic() - started
+        self._seconds = time.thread_time() - started
         return count
 
 
