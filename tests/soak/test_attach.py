@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import os
 import socket
@@ -18,14 +19,18 @@ from typing import Any
 
 import psutil
 import pytest
+from rich.console import Console
 
 from vllm_soak.engines.attached import attach_to, engine_name, health_of, is_here, listener
 from vllm_soak.engines.resident import Least, in_use
 from vllm_soak.engines.serve.health import Health
 from vllm_soak.engines.serve.port import LOOPBACK, free_port
-from vllm_soak.errors import UsageError
+from vllm_soak.errors import EngineError, UsageError
+from vllm_soak.report.live import LiveView
 from vllm_soak.store.reader import read_run
-from vllm_soak.store.record import Arm
+from vllm_soak.store.record import WARM_UP, Arm
+from vllm_soak.store.writer import RunStore
+from vllm_soak.watcher import Watcher
 from vllm_soak.windows import Windows
 
 TOY = Path(__file__).parent / "engines" / "serve" / "toy_server.py"
@@ -143,6 +148,28 @@ def test_a_server_that_ends_is_said_so(loaded: Any, start: Any, tmp_path: Path) 
     assert run.end() == 3, run.output
     assert f"process {server.process.pid} ended" in run.output
     assert read_run(tmp_path / "run").status == "failed"
+
+
+class EndsBeforeItIsWalked(Watcher):
+    """Watches a server that is killed when a window is over, and before its processes are asked."""
+
+    def _processes(self) -> dict[str, int]:
+        found = super()._processes()
+        psutil.Process(self.server.pid).kill()
+        return found
+
+
+def test_a_server_that_ends_within_a_walk_is_said_so(loaded: Any, tmp_path: Path) -> None:
+    server = loaded()
+    with RunStore.create(tmp_path / "run", {}) as store:
+        view = LiveView(Console(file=io.StringIO()))
+        attached, windows = attach_to(server.url, None), Windows(server.url)
+        watcher = EndsBeforeItIsWalked(attached, windows, store, store.file.parent, view)
+        watcher.observation.start()
+        with pytest.raises(EngineError, match=f"the server's process {server.process.pid} ended"):
+            watcher._window(0, WARM_UP, 0.0)
+        watcher.observation.stop()
+        watcher._metrics.close()
 
 
 @pytest.mark.parametrize(

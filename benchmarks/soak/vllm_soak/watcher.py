@@ -124,8 +124,12 @@ class Watcher:
             return False
         self._total = total
         self.store.add_round(Round(ARM, index, phase, done, total, took))
-        for process, pid in self._processes().items():
-            self._record(process, pid, index, phase, least)
+        try:
+            for process, pid in self._processes().items():
+                self._record(process, pid, index, phase, least)
+        except EngineError:  # a probe that answers no more: that its server ended says more
+            self._wait_for_end()
+            raise
         self.verdict = self._judged()
         return True
 
@@ -137,8 +141,7 @@ class Watcher:
     def _wait(self, seconds: float, least: Least) -> None:
         until = time.monotonic() + seconds
         while True:
-            if not self.server.lives():
-                raise EngineError(f"the server's process {self.server.pid} ended", "see the server's own log for why")
+            self._check_lives()
             self.observation.check()
             least.look(list(self.observation.sampler.processes.values()), self._told())
             left = until - time.monotonic()
@@ -146,6 +149,17 @@ class Watcher:
                 return
             self.progress.advance(seconds - max(left, 0.0), seconds)
             time.sleep(min(LOOK_SECONDS, max(left, 0.1)))
+
+    def _check_lives(self) -> None:
+        if not self.server.lives():
+            raise EngineError(f"the server's process {self.server.pid} ended", "see the server's own log for why")
+
+    def _wait_for_end(self) -> None:
+        """Raise that the server ended, if it does within a second: its files are closed before it is gone."""
+        until = time.monotonic() + LOOK_SECONDS
+        while time.monotonic() < until:
+            self._check_lives()
+            time.sleep(0.05)
 
     def _record(self, process: str, pid: int, index: int, phase: str, least: Least) -> None:
         """Keep what is known of one process at the end of a window."""
