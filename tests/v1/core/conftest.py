@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import json
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -20,15 +18,13 @@ from vllm_soak.engines import vllm_compat
 from vllm_soak.patching.apply import undo
 from vllm_soak.patching.engine import installed_release
 from vllm_soak.patching.registry import NEW_BLOCK_IDS
-from vllm_soak.patching.release import Release, contains
-from vllm_soak.patching.status import LOGGER
 
 # Where this package is installed, making a config would load it as a plugin and patch behind our back.
 os.environ["VLLM_PLUGINS"] = ""
 vllm_compat.mend_torch()  # an old release may run on a newer torch here
 
 BLOCK = 16
-LONGEST = 256
+LONGEST = 256  # tokens, of the model in ../conftest.py too
 DRAFTS = 3
 
 # The affected release in widest use is searched in depth; others differ from it by little code.
@@ -44,18 +40,6 @@ settings.register_profile(
 )
 settings.load_profile("engine")
 
-CONFIG: dict[str, Any] = {
-    "architectures": ["LlamaForCausalLM"],
-    "model_type": "llama",
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 2,
-    "vocab_size": 512,
-    "max_position_embeddings": LONGEST,
-}
-
 # Operations of a stream: ("add", prompt family, prompt length, output length), ("abort", which),
 # ("step", drafts, accepted of them). Prompts of one family share their prefix.
 Op = tuple[Any, ...]
@@ -68,52 +52,15 @@ OPS = st.one_of(
 STREAMS = st.lists(OPS, min_size=10, max_size=60)
 
 
-@pytest.fixture(scope="session")
-def version() -> str:
-    found = installed_release("vllm")
-    assert found is not None
-    return found
-
-
-@pytest.fixture(scope="session")
-def is_affected(version: str) -> bool:
-    return contains(NEW_BLOCK_IDS.affected, Release.parse(version))
-
-
-@pytest.fixture
-def affected(is_affected: bool) -> None:
-    if not is_affected:
-        pytest.skip("this release does not have the defect")
-
-
 @pytest.fixture(autouse=True)
 def _unpatched_afterwards() -> Iterator[None]:
     yield
     assert undo(NEW_BLOCK_IDS) == []
 
 
-@pytest.fixture
-def own_log() -> Iterator[list[str]]:
-    """What this package logs; vLLM's logger does not propagate, so pytest's own capture misses it."""
-    lines: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
-    LOGGER.addHandler(handler)
-    yield lines
-    LOGGER.removeHandler(handler)
-
-
 @pytest.fixture(scope="session")
 def streams() -> st.SearchStrategy[list[Op]]:
     return STREAMS
-
-
-@pytest.fixture(scope="session")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("model")
-    (folder / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
-    vllm_compat.register_shell(CONFIG["architectures"])
-    return str(folder)
 
 
 @pytest.fixture(scope="session")
