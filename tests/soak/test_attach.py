@@ -22,7 +22,6 @@ import pytest
 from rich.console import Console
 
 from vllm_soak.engines.attached import attach_to, engine_name, health_of, is_here, listener
-from vllm_soak.engines.resident import Least, in_use
 from vllm_soak.engines.serve.health import Health
 from vllm_soak.engines.serve.port import LOOPBACK, free_port
 from vllm_soak.errors import EngineError, UsageError
@@ -229,34 +228,3 @@ def test_the_listener_of_a_port_is_found(loaded: Any) -> None:
 )
 def test_addresses_are_read(url: str, expected: str) -> None:
     assert health_of(url).url == expected
-
-
-def test_a_time_that_was_given_is_waited_out_though_nobody_sends_requests() -> None:
-    assert Windows("http://127.0.0.1:8000").patience == 10
-    assert Windows("http://127.0.0.1:8000", duration="12h").patience == float("inf")
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"interval": 0.9}, {"interval": float("nan")}, {"interval": float("inf")}, {"max_pause_ms": 0.01}]
-)
-def test_windows_that_would_never_end_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(UsageError, match="use"):
-        Windows("http://127.0.0.1:8000", **wrong).check()
-
-
-def test_the_least_of_several_looks_counts() -> None:
-    least = Least()
-    held = bytearray(32 << 20)
-    held[::4096] = b"x" * len(held[::4096])
-    least.look([os.getpid(), 4194999], 10)
-    much = least.by_pid[os.getpid()].bytes
-    del held
-    least.look([os.getpid()], 20)
-    assert list(least.by_pid) == [os.getpid()]
-    assert least.by_pid[os.getpid()].bytes < much - (16 << 20)
-    more = bytearray(32 << 20)
-    more[::4096] = b"x" * len(more[::4096])
-    least.look([os.getpid()], 30)
-    assert least.by_pid[os.getpid()].requests == 20, "the count is that of the least"
-    del more
-    assert in_use(4194999) is None
