@@ -27,7 +27,7 @@ from vllm_soak.engines.serve.port import LOOPBACK, free_port
 from vllm_soak.errors import EngineError, UsageError
 from vllm_soak.report.live import LiveView
 from vllm_soak.store.reader import read_run
-from vllm_soak.store.record import WARM_UP, Arm
+from vllm_soak.store.record import Arm
 from vllm_soak.store.writer import RunStore
 from vllm_soak.watcher import Watcher
 from vllm_soak.windows import Windows
@@ -149,24 +149,29 @@ def test_a_server_that_ends_is_said_so(loaded: Any, start: Any, tmp_path: Path) 
     assert read_run(tmp_path / "run").status == "failed"
 
 
-class EndsBeforeItIsWalked(Watcher):
-    """Watches a server that is killed when a window is over, and before its processes are asked."""
+class EndsBeforeItIsAsked(Watcher):
+    """Watches a server that is killed just before its processes are asked, at once or at the end of a window."""
+
+    moments = 1
 
     def _processes(self) -> dict[str, int]:
         found = super()._processes()
-        psutil.Process(self.server.pid).kill()
+        self.moments -= 1
+        if self.moments == 0:
+            psutil.Process(self.server.pid).kill()
         return found
 
 
-def test_a_server_that_ends_within_a_walk_is_said_so(loaded: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("moments", [1, 2])
+def test_a_server_that_ends_when_it_is_asked_is_said_so(loaded: Any, tmp_path: Path, moments: int) -> None:
     server = loaded()
     with RunStore.create(tmp_path / "run", {}) as store:
         view = LiveView(Console(file=io.StringIO()))
         attached, windows = attach_to(server.url, None), Windows(server.url)
-        watcher = EndsBeforeItIsWalked(attached, windows, store, store.file.parent, view)
-        watcher.observation.start()
+        watcher = EndsBeforeItIsAsked(attached, windows, store, store.file.parent, view)
+        watcher.moments = moments
         with pytest.raises(EngineError, match=f"the server's process {server.process.pid} ended"):
-            watcher._window(0, WARM_UP, 0.0)
+            watcher.run()
         watcher.observation.stop()
         watcher._metrics.close()
 

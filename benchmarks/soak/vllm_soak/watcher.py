@@ -74,6 +74,13 @@ class Watcher:
         Raises:
             EngineError: The server ended.
         """
+        try:
+            self._watch()
+        except EngineError:  # a probe may answer no more: that its server ended says more
+            self._wait_for_end()
+            raise
+
+    def _watch(self) -> None:
         self.observation.start()
         self._report_probes()
         self._window(0, WARM_UP, 0.0)
@@ -124,12 +131,8 @@ class Watcher:
             return False
         self._total = total
         self.store.add_round(Round(ARM, index, phase, done, total, took))
-        try:
-            for process, pid in self._processes().items():
-                self._record(process, pid, index, phase, least)
-        except EngineError:  # a probe that answers no more: that its server ended says more
-            self._wait_for_end()
-            raise
+        for process, pid in self._processes().items():
+            self._record(process, pid, index, phase, least)
         self.verdict = self._judged()
         return True
 
