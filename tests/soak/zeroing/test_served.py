@@ -39,7 +39,7 @@ def served(python, tmp_path):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=840,  # pytest's own is 900
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
