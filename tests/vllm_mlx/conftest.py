@@ -90,11 +90,11 @@ def assert_nothing_kept() -> Callable[[MlxEngine, dict[str, float]], None]:
 
 
 @pytest.fixture
-def mtp_engine(make_engine: Callable[..., MlxEngine]) -> MlxEngine:
+def mtp_engine(speculating: Callable[[], MlxEngine]) -> MlxEngine:
     """An engine that really drafts tokens, without a prefix cache."""
     if importlib.util.find_spec("vllm_mlx.spec_decode") is None:
         pytest.skip("this engine has no MTP head of the vendored kind")
-    engine = make_engine("qwen3_5-mtp", enable_prefix_cache=False)
+    engine = speculating()
     chat(engine, turns=1, tokens=5)
     if not observe(engine.scheduler).get("mtp_vendored_steps"):
         pytest.skip("this release does not attach the head to the stock model")

@@ -25,7 +25,7 @@ from vllm_soak.environments.cache import ensure
 from vllm_soak.environments.releases import parse_release
 from vllm_soak.probe.client import ProbeClient
 
-IDLE_SECONDS = 30.0
+IDLE_SECONDS = 120.0
 Message = dict[str, str]
 
 
@@ -51,6 +51,7 @@ class Served:
         connection = self._post(messages, max_tokens, stream=False)
         content = json.loads(connection.getresponse().read())
         connection.close()
+        assert content["choices"][0]["finish_reason"] in {"length", "stop"}, content
         return str(content["choices"][0]["message"]["content"])
 
     def leave_early(self, messages: Sequence[Message], max_tokens: int, events: int) -> None:
