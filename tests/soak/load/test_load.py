@@ -133,7 +133,8 @@ def test_conversations_grow_with_the_servers_own_replies(serve, run_load) -> Non
     run_load(server.url, part, requests=60, max_concurrency=5)
     assert {call.path for call in server.calls} == {"/v1/chat/completions"}
     lengths = Counter(len(call.body["messages"]) for call in server.calls)
-    assert lengths[2] == lengths[4] == lengths[6] == 20, "system and user, then two more with each turn"
+    assert sum(lengths.values()) == lengths[2] + lengths[4] + lengths[6] == 60, "system and user, two more a turn"
+    assert lengths[2] >= lengths[4] >= lengths[6] >= lengths[2] - 5, "at most those in flight are cut short"
     longest = next(call.body["messages"] for call in server.calls if len(call.body["messages"]) == 6)
     assert [one["role"] for one in longest] == ["system", "user", "assistant", "user", "assistant", "user"]
     assert longest[2]["content"] == "reply 2"
