@@ -22,7 +22,7 @@ STATE = ".<_state>"
 CACHED = Expected((Outcome.LEAK,), ("prefix_cache._cache",))
 # Graphs of small arrays come and go: glibc keeps their pieces until it is trimmed.
 FULL = Expected((Outcome.BOUNDED, Outcome.NO_LEAK, Outcome.FRAGMENTATION))
-VIEWS = "an entry that is a view keeps its whole buffer"
+VIEWS = "an entry that is a view of a larger buffer keeps all of it"
 
 STORE = {"VLLM_ENABLE_RESPONSES_API_STORE": "1"}
 SERVED: dict[str, Any] = {"driver": "serve", "num_prompts": 200, "random_input_len": 40, "max_concurrency": 16}

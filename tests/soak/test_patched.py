@@ -106,7 +106,7 @@ def test_a_file_that_is_no_python_source_is_named(run: Run, python: Path, tmp_pa
     program.write_bytes(content)
     done = run(python, str(program))
     assert done.returncode == 64
-    assert f"vllm_soak.patched: '{program}' is no Python source (" in done.stderr
+    assert f"vllm_soak.patched: '{program}' cannot be compiled as Python (" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -97,12 +97,12 @@ def source_at(path: str) -> tuple[Any, dict[str, Any]]:
     """A script's code and first names, as of `script_at`.
 
     Raises:
-        SystemExit: The file is no Python source.
+        SystemExit: The file cannot be compiled.
     """
     try:
         return script_at(path)
     except (SyntaxError, ValueError) as error:  # the latter of CPython up to 3.11 where there are null bytes
-        refuse(f"vllm_soak.patched: {path!r} is no Python source ({error}): {USAGE}")
+        refuse(f"vllm_soak.patched: {path!r} cannot be compiled as Python ({error}): {USAGE}")
 
 
 def console_script(name: str) -> Callable[[], Any] | None:

@@ -29,7 +29,7 @@ WARM_UP_WINDOWS = 2
 LOOK_SECONDS = 1.0
 METRICS_SECONDS = 5.0
 # Looks for the server's count of requests: without one all that follows is counted by the second.
-FIRST_TRIES = 5
+FIRST_TRIES, FIRST_PAUSE = 3, 0.5
 
 
 class Watcher:
@@ -60,11 +60,10 @@ class Watcher:
             driven=False,
         )
         self.observation = Observation(store, folder, subject)
-        self.began = time.monotonic()
         self._metrics = ServerMetrics(server.health.url, timeout=METRICS_SECONDS)
         self._first = self._first_count()
         self._total = 0
-        self._since = time.monotonic()
+        self.began = self._since = time.monotonic()
         self.verdict = judge(read_run(folder, points=False))
         self._walked: set[int] = set()
 
@@ -101,8 +100,12 @@ class Watcher:
 
     def _first_count(self) -> float | None:
         """The server's count of requests as of now; a server that is busy is asked again."""
-        counts = (self._metrics.read().get("requests") for _ in range(FIRST_TRIES))
-        return next((count for count in counts if count is not None), None)
+        for tries in range(FIRST_TRIES):
+            time.sleep(FIRST_PAUSE if tries else 0.0)
+            count = self._metrics.read().get("requests")
+            if count is not None:
+                return count
+        return None
 
     def _is_over(self, done: int) -> bool:
         """Whether enough was seen: by the clock where a time was given, else when the answer is clear."""

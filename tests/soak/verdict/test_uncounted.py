@@ -33,7 +33,7 @@ def test_every_round_must_have_it() -> None:
     assert uncounted(replace(arm, samples=[*arm.samples[:-2], freed, arm.samples[-1]]), made.PROCESS) is None
 
 
-@pytest.mark.parametrize("turns", [[], "none", [{"ssm_arrays": 3.0}]])
+@pytest.mark.parametrize("turns", [[], "none", [{"ssm_arrays": 3.0}], [None], [{"mlx_active": None}]])
 def test_without_the_idle_engine_nothing_is_told(turns: object) -> None:
     assert uncounted(cached(840_000, 1_430_000, turns), made.PROCESS) is None
 

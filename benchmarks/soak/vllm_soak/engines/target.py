@@ -69,8 +69,8 @@ class TargetProcess:
         self.patience = patience or Patience()
         self._process: subprocess.Popen[bytes] | None = None
         self._dialogue: Dialogue | None = None
-        self._stopped = False
-        self._ending = threading.RLock()  # a signal's handler may stop it while the same thread does
+        self._stopped = self._over = False
+        self._ending = threading.RLock()  # not a plain lock: a signal's handler would wait for its own thread
         self._oom_kills = 0
 
     @property
@@ -164,12 +164,14 @@ class TargetProcess:
         return self._ended()
 
     def stop(self) -> None:
-        """End the process and everything it started: politely when it is idle, else at once; from any thread."""
+        """End the process and everything it started: politely when it is idle, else by force; from any thread."""
         if self._process is None:
             return
         self._stopped = True
         with self._ending:
-            self._end(self._process)
+            if not self._over:  # its pid may be another's by now
+                self._end(self._process)
+            self._over = True
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         if process.poll() is None and self._dialogue is not None and not self._dialogue.waiting:

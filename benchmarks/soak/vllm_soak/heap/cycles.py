@@ -34,7 +34,7 @@ TRIES = 3
 UNTOLD = 5_000
 FEWEST = 1_000
 # Looking takes a second collection: not where one takes longer than this many seconds of this thread's processor time,
-# which a busy machine does not lengthen.
+# which other programs do not lengthen (nor does waiting for swapped pages).
 SLOW = 1.0
 # The collector's own list. It goes on filling this one when a program binds `gc.garbage` to another.
 _GARBAGE = gc.garbage

@@ -168,14 +168,15 @@ def unnamed_text(arm: str, process: ProcessVerdict) -> str:
 
 
 def past_the_count(run: RunData, verdict: RunVerdict) -> list[str]:
-    """Processes whose prefix cache counts less than stays in use; not where a leak may be what holds it."""
+    """Processes whose prefix cache counts less than stays in use; not where a leak, or what is open, may hold it."""
     return [
         past_the_count_text(f"{process.process} (pid {process.pid}, {arm.name})", found)
         for arm in run.arms
         for judged in verdict.arms
         if judged.arm == arm.name
         for process in judged.processes
-        if process.outcome not in LEAKS and (found := uncounted(arm, process.process)) is not None
+        if process.outcome not in {*LEAKS, Outcome.INCONCLUSIVE}
+        and (found := uncounted(arm, process.process)) is not None
     ]
 
 
@@ -183,6 +184,6 @@ def past_the_count_text(who: str, found: Uncounted) -> str:
     """One such process."""
     return (
         f"prefix cache of {printable(who)}: it counts {size(found.counted)}, and {size(found.held)} more than before "
-        "the first request stay in use at rest: an entry that is a view keeps its whole buffer, which its limit does "
-        "not see"
+        "the load stay in use at rest, which its limit does not see: an entry that is a view of a larger buffer keeps "
+        "all of it, or something else holds the rest (VLLM_SOAK_DEBUG_ARRAYS=1 tells what, docs/mlx.md)"
     )

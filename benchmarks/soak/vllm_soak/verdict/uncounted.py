@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from vllm_soak.store.record import Arm
 
 ACTIVE, COUNTED = "mlx_active", "prefix_bytes"
-# Less is not worth a word: an idle engine itself keeps some KB more than before its first request ...
+# Less is not worth a word: an idle engine itself keeps some KB more than before the load ...
 FLOOR_BYTES = 64 << 10
-# ... and a cache rounds its entries up to blocks.
+# ... and buffers are a little larger than what entries show of them.
 FLOOR_SHARE = 0.1
 
 
@@ -22,7 +22,7 @@ class Uncounted(NamedTuple):
 
     Args:
         counted: What the prefix cache says that it holds.
-        held: What mlx has in use over the engine before its first request.
+        held: What mlx has in use over the engine before the load.
     """
 
     counted: float
@@ -48,7 +48,9 @@ def uncounted(arm: Arm, process: str) -> Uncounted | None:
 
 def _idle(arm: Arm) -> float | None:
     turns = arm.engine.get("turns")
-    return float(turns[0][ACTIVE]) if isinstance(turns, list) and turns and ACTIVE in turns[0] else None
+    first = turns[0] if isinstance(turns, list) and turns else None
+    active = first.get(ACTIVE) if isinstance(first, dict) else None
+    return active if isinstance(active, float) else None
 
 
 def _is_worth_a_word(one: Uncounted) -> bool:

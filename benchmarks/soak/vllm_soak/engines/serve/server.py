@@ -67,7 +67,7 @@ class ServerProcess:
         self._guardian: subprocess.Popen[bytes] | None = None
         self._control = -1
         self._stopping = False
-        self._ending = threading.RLock()  # a signal's handler may stop it while the same thread does
+        self._ending = threading.RLock()  # not a plain lock: a signal's handler would wait for its own thread
         self._oom_kills = 0
 
     @property
