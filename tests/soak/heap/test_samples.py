@@ -110,8 +110,9 @@ def test_contents_are_shown_only_when_asked_for() -> None:
 def test_a_sample_is_bounded() -> None:
     assert len(sample(Wide())) <= 200
     assert sample(Wide()).endswith("…)")
-    long = type("Long", (), {})()
-    long.__dict__.update({"f" * 100: 1, "g" * 100: 2})
+    long = type("Long", (), {"__slots__": ("f" * 100, "g" * 100)})()
+    for name in type(long).__slots__:
+        setattr(long, name, 1)
     assert len(sample(long)) == 200
 
 

@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from vllm_soak.heap.inspectors.limits import named_limit
+
+Way = Callable[[object], list[object]]
 
 
 class Cache:
@@ -38,9 +41,9 @@ class Computed:
 
 
 @pytest.mark.parametrize("name", ["maxsize", "_max_size", "capacity", "max_entries", "_limit", "MAX_ITEMS"])
-def test_a_number_of_the_owner_that_reads_like_a_limit(name: str) -> None:
+def test_a_number_of_the_owner_that_reads_like_a_limit(name: str, way_to: Way) -> None:
     cache = Cache(**{name: 100})
-    found = named_limit(cache.entries, [cache, cache.__dict__], 60)
+    found = named_limit(cache.entries, way_to(cache), 60)
     assert found == (100, f"Cache.{name}")
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,11 +11,13 @@ import pytest
 
 from vllm_soak.heap.bounds import bound_of
 
+Way = Callable[[object], list[object]]
+
 
 @pytest.mark.parametrize("kind", [queue.Queue, queue.LifoQueue, queue.PriorityQueue])
-def test_a_queue_with_a_maxsize(kind: Any) -> None:
+def test_a_queue_with_a_maxsize(kind: Any, way_to: Way) -> None:
     made = kind(maxsize=7)
-    found = bound_of(made.queue, [made, made.__dict__])
+    found = bound_of(made.queue, way_to(made))
     assert found is not None
     assert found.length == 7
     assert bound_of([], [made]) is None

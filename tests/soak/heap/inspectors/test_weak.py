@@ -3,11 +3,14 @@ from __future__ import annotations
 
 import abc
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from vllm_soak.heap.inspectors.weak import weak_registry
+
+Way = Callable[[object], list[object]]
 
 
 class Interface(abc.ABC):  # noqa: B024 - only its registry matters
@@ -18,10 +21,8 @@ class Interface(abc.ABC):  # noqa: B024 - only its registry matters
     "registry",
     [weakref.WeakSet(), weakref.WeakValueDictionary(), weakref.WeakKeyDictionary(), Interface._abc_impl],  # type: ignore[attr-defined]
 )
-def test_registries_of_weak_references_keep_nothing_alive(registry: Any) -> None:
-    namespace = getattr(registry, "__dict__", None)
-    owners = [registry] if namespace is None else [registry, namespace]
-    assert type(registry).__name__ in weak_registry({}, owners)
+def test_registries_of_weak_references_keep_nothing_alive(registry: Any, way_to: Way) -> None:
+    assert type(registry).__name__ in weak_registry({}, way_to(registry))
 
 
 @pytest.mark.parametrize("owner", [object(), {}, [weakref.ref(Interface)]])
