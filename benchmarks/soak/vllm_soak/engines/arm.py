@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from vllm_soak.engines.ending import EngineStalledError
 from vllm_soak.engines.examination import Examination
 from vllm_soak.engines.loaded import limited_by_client, remarks, too_many_failed
 from vllm_soak.engines.outside import Outside
@@ -228,7 +229,14 @@ class ArmRunner:
         except EngineError as failure:
             if self._stopped:
                 raise
-            # A dead peer of the probe is the engine's death: say that, with its exit code and log.
-            cause = self.target.death() or failure
+            cause = self._better(failure)
             self.store.fail_arm(self.name, str(cause))
             raise cause from failure
+
+    def _better(self, failure: EngineError) -> EngineError:
+        """What became of the engine, where that explains a failure: a dead peer of the probe is its death."""
+        held = self.target.held()
+        if (died := self.target.death()) or not held or isinstance(failure, EngineStalledError):
+            return died or failure
+        cause = f"{' and '.join(held)} was stopped by a signal: {failure.cause}"
+        return EngineStalledError(cause, "find out what sent SIGSTOP, and run again", [])

@@ -66,6 +66,10 @@ class Soaked(Protocol):
         """How it ended by itself; None while it runs and after `stop`."""
         ...
 
+    def held(self) -> list[str]:
+        """Its processes that a signal or a tracer holds, as the user is told of them; empty after `stop`."""
+        ...
+
     def stop(self) -> None:
         """End it and everything that it started."""
 

@@ -163,6 +163,10 @@ class TargetProcess:
             return None
         return self._ended()
 
+    def held(self) -> list[str]:
+        """The engine's process, if a signal or a tracer holds it."""
+        return [f"the engine's process {self.pid}"] if not self._stopped and is_stopped(self.pid) else []
+
     def stop(self) -> None:
         """End the process and everything it started: politely when it is idle, else by force; from any thread."""
         if self._process is None:

@@ -19,6 +19,7 @@ from vllm_soak.engines.serve.target import ServeTarget
 from vllm_soak.errors import EngineError
 from vllm_soak.experiment import Experiment
 from vllm_soak.plan import Plan
+from vllm_soak.probe.client import ProbeClient
 from vllm_soak.report.live import LiveView
 from vllm_soak.store.outside import CLIENT, TREE
 from vllm_soak.store.reader import read_run
@@ -110,6 +111,15 @@ def test_a_held_process_is_named(arm: ArmRunner, monkeypatch: Any) -> None:
     threading.Timer(1.0, os.kill, (engine, signal.SIGSTOP)).start()
     with pytest.raises(EngineError, match=rf"since EngineCore \(pid {engine}\) was stopped by a signal"):
         arm.load(1_000_000, lambda _: None)
+
+
+def test_a_held_process_explains_why_its_probe_is_silent(arm: ArmRunner) -> None:
+    engine = arm.facts["processes"]["EngineCore"]
+    socket = next(one for one in arm.target.probe_sockets() if one.stem == str(engine))
+    os.kill(engine, signal.SIGSTOP)
+    with pytest.raises(EngineError, match=rf"^EngineCore \(pid {engine}\) was stopped by a signal: .* did not answer"):
+        arm._guarded(ProbeClient(socket, quick=1.0).ping)
+    os.kill(engine, signal.SIGCONT)
 
 
 def test_a_killed_load_process_is_not_the_servers_fault(arm: ArmRunner) -> None:

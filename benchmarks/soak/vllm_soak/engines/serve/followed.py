@@ -72,6 +72,11 @@ def find_members(sockets: Iterable[Path]) -> list[Member]:
     return found
 
 
+def in_words(members: Iterable[Member]) -> list[str]:
+    """Processes as the user is told of them: `EngineCore (pid 4711)`."""
+    return [f"{one.role} (pid {one.process.pid})" for one in members]
+
+
 def lives(process: psutil.Process) -> bool:
     """Whether a process is there and has not ended."""
     try:

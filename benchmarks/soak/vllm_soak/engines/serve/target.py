@@ -10,7 +10,7 @@ from typing import Any
 
 from vllm_soak.engines.dialogue import OnEvent, Progress
 from vllm_soak.engines.ending import EngineDiedError, EngineRefusedError, EngineStalledError
-from vllm_soak.engines.serve.followed import Followed, find_members
+from vllm_soak.engines.serve.followed import Followed, find_members, in_words
 from vllm_soak.engines.serve.server import FOLLOW_SECONDS, LOOK_SECONDS, Say, ServerProcess
 from vllm_soak.engines.silence import OnSilence
 from vllm_soak.engines.soaked import Tree
@@ -100,6 +100,10 @@ class ServeTarget:
         if self._cause is None:
             self._cause = self._lost() if self.followed.look() else self.server.death()
         return None if self._stopped else self._cause
+
+    def held(self) -> list[str]:
+        """The server's processes that a signal or a tracer holds."""
+        return [] if self._stopped else in_words(self.followed.stopped())
 
     def stop(self) -> None:
         """End the load, then the server with everything it started."""
@@ -225,7 +229,7 @@ class Pulse:
         held = self.followed.stopped() if seconds >= HELD_SECONDS else []
         if not held:
             return
-        who = " and ".join(f"{one.role} (pid {one.process.pid})" for one in held)
+        who = " and ".join(in_words(held))
         cause = f"no request was finished for {seconds:.0f} s, since {who} was stopped by a signal"
         raise EngineStalledError(cause, "find out what sent SIGSTOP, and run again", [])
 
