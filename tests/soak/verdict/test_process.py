@@ -207,7 +207,10 @@ def test_bytes_alone_answer_for_a_server_that_was_only_watched() -> None:
     assert "containers were not looked at" in verdict(watched).reason
     assert verdict(replace(watched, engine={"driver": "serve"})).rule == "no-census"
     grown = replace(made.arm([5e8 + n * 1e6 for n in range(7)], []), censuses=[], engine={"driver": "attach"})
-    assert verdict(grown).outcome is Outcome.LEAK_NATIVE
+    assert (verdict(grown).outcome, verdict(grown).rule) == (Outcome.LEAK_NATIVE, "bytes-grew")
+    assert "one of them may be what grows" in verdict(grown).reason
+    assert "VLLM_SOAK_PROBE=1" in verdict(grown).settle
+    assert "no container explains it" in verdict(made.arm([5e8 + n * 1e6 for n in range(7)], [])).reason
 
 
 def test_a_census_that_left_some_out_is_told_with_the_answer() -> None:

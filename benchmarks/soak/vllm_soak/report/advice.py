@@ -84,7 +84,9 @@ def advise(run: RunData, verdict: RunVerdict) -> list[Advice]:
     if found:
         return after_leak(run, verdict)
     if verdict.outcome == Outcome.LEAK_NATIVE:
-        return [Advice("soak longer, to tell a native leak from a slow warm-up", longer(run.plan))]
+        settle = [one.settle for arm in verdict.arms for one in arm.processes if one.outcome == Outcome.LEAK_NATIVE]
+        first = [Advice(f"{printable(text)}, then", command(run.plan)) for text in dict.fromkeys(settle) if text]
+        return [*first, Advice("soak longer, to tell a native leak from a slow warm-up", longer(run.plan))]
     if verdict.outcome == Outcome.INCONCLUSIVE:
         return after_doubt(run, verdict)
     return [Advice("soak longer, to see smaller leaks", longer(run.plan))]

@@ -19,6 +19,7 @@ from vllm_soak.report.table import Table, build_table
 from vllm_soak.report.turns import build_turns
 from vllm_soak.verdict.judge import LEAKS
 from vllm_soak.verdict.outcome import Outcome
+from vllm_soak.verdict.process import BYTES_GREW
 from vllm_soak.verdict.uncounted import Uncounted, uncounted
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from vllm_soak.verdict.outcome import ProcessVerdict, RunVerdict
 
 MOST_LADDERS = 5
+BY_BYTES = "LEAK, BY BYTES ALONE"
 BAD, GOOD, UNSURE = "bad", "good", "unsure"
 WORDS = {
     Outcome.LEAK: "LEAK",
@@ -92,7 +94,15 @@ def headline(run: RunData, verdict: RunVerdict) -> Headline:
         return Headline("LEAK FOUND, AND FIXED BY THE PATCH", GOOD, reason)
     if verdict.outcome == Outcome.INCONCLUSIVE:
         return Headline(WORDS[verdict.outcome], UNSURE, reason)
-    return Headline(WORDS[verdict.outcome], BAD if verdict.outcome in LEAKS else GOOD, reason)
+    label = BY_BYTES if is_by_bytes(verdict) else WORDS[verdict.outcome]
+    return Headline(label, BAD if verdict.outcome in LEAKS else GOOD, reason)
+
+
+def is_by_bytes(verdict: RunVerdict) -> bool:
+    """Whether a leak was told by bytes alone, since no census was taken."""
+    processes = [one for arm in verdict.arms for one in arm.processes]
+    rules = {one.rule for one in processes if one.outcome == Outcome.LEAK_NATIVE}
+    return verdict.outcome == Outcome.LEAK_NATIVE and rules == {BYTES_GREW}
 
 
 def subject(run: RunData) -> list[tuple[str, str]]:
@@ -164,7 +174,8 @@ def unnamed(verdict: RunVerdict) -> list[str]:
 def unnamed_text(arm: str, process: ProcessVerdict) -> str:
     """One such process, with its reason."""
     who = printable(f"{process.process} (pid {process.pid}, {arm})")
-    return f"{WORDS[process.outcome].lower()}: {who}: {printable(process.reason)}"
+    words = BY_BYTES if process.rule == BYTES_GREW else WORDS[process.outcome]
+    return f"{words.lower()}: {who}: {printable(process.reason)}"
 
 
 def past_the_count(run: RunData, verdict: RunVerdict) -> list[str]:

@@ -70,7 +70,7 @@ def judge_bytes(series: Series, name: str = "bytes in use") -> Finding | None:
         Outcome.LEAK_NATIVE,
         "native-growth",
         f"{name} grew in each of {len(series.growth)} rounds, by {found.per_thousand:,.0f} bytes per "
-        f"1,000 requests (95 % interval {found.low:,.0f} to {found.high:,.0f}), and no container explains it",
+        f"1,000 requests (95 % interval {found.low:,.0f} to {found.high:,.0f})",
     )
 
 
