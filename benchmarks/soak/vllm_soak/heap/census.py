@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vllm_soak.heap.holders import Holders
 from vllm_soak.heap.kinds import container_base, kind_of, length
+from vllm_soak.heap.living import Living
 from vllm_soak.heap.locate import Locator
 from vllm_soak.heap.naming import Naming
 from vllm_soak.heap.native import NativeWalk
@@ -97,7 +98,10 @@ class Census:
         walk, turns = walked.walk, Turns(pace)
         self._objects = walk.objects
         naming = Naming(walk, walked.snapshot, locator, self._series, turns, contents=contents)
-        rows, cut = naming.rows(self._before, self._populations.before, self._left)
+        if isinstance(walk, NativeWalk):
+            self._populations.count(walk, turns)
+        living = Living(walk, self._populations.now, self._populations.before)
+        rows, cut = naming.rows(self._before, living, self._left)
         self._left = naming.left
         if isinstance(walk, NativeWalk):
             holders = Holders(walk, walked.snapshot, self._before, naming.explained)

@@ -17,7 +17,6 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType
 
-from vllm_soak.heap import native
 from vllm_soak.heap.attributes import derives, type_module, type_name
 from vllm_soak.heap.inspectors.bound import Bound
 from vllm_soak.heap.native import NativeWalk
@@ -56,11 +55,13 @@ class Living:
 
     Args:
         walk: A finished walk; one in Python counts nothing.
+        now: Its tally, or None.
         before: The tally of the walk before, or None.
     """
 
-    def __init__(self, walk: AnyWalk, before: Any) -> None:
+    def __init__(self, walk: AnyWalk, now: Any, before: Any) -> None:
         self._walk = walk
+        self._now = now
         self._before = before
         self._living: Counter[str] = Counter()
         self._added: Counter[str] = Counter()
@@ -69,7 +70,7 @@ class Living:
     @property
     def can_tell(self) -> bool:
         """Whether all objects can be counted, and compared with a walk before."""
-        return isinstance(self._walk, NativeWalk) and self._before is not None and not self._walk.partial
+        return self._now is not None and self._before is not None and not self._walk.partial
 
     def bound(self, keyed: Keyed, container: Any, base: type, growth: int) -> Bound | None:
         """The number of objects that are in a container or could be, where they did not become more while it grew.
@@ -114,8 +115,7 @@ class Living:
     def _count(self) -> None:
         if self._living or not isinstance(self._walk, NativeWalk):
             return
-        table = self._walk.table
-        kinds, self._astray = native.NATIVE.Tally(table).kinds(table, self._before)
+        kinds, self._astray = self._now.kinds(self._walk.table, self._before)
         for cls, living, added in kinds:
             name = type_name(cls)
             self._living[name] += living

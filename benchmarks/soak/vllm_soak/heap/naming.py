@@ -7,7 +7,6 @@ from bisect import bisect_left, insort
 from typing import TYPE_CHECKING, Any
 
 from vllm_soak.heap.kinds import container_base, kind_of, length
-from vllm_soak.heap.living import Living
 from vllm_soak.heap.own import own_entries
 from vllm_soak.heap.path import is_ours, owner_module
 from vllm_soak.heap.series import Series
@@ -15,6 +14,7 @@ from vllm_soak.heap.series import Series
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from vllm_soak.heap.living import Living
     from vllm_soak.heap.locate import Located, Locator
     from vllm_soak.heap.pace import Turns
     from vllm_soak.heap.path import Path
@@ -72,12 +72,12 @@ class Naming:
         self.left: set[int] = set()
         self.explained: dict[int, int] = {}
 
-    def rows(self, before: AnySnapshot | None, tally: Any, left: set[int]) -> tuple[list[dict[str, Any]], str]:
+    def rows(self, before: AnySnapshot | None, living: Living, left: set[int]) -> tuple[list[dict[str, Any]], str]:
         """Rows, the largest growth first, and what was cut.
 
         Args:
             before: The walk before.
-            tally: Its tally.
+            living: Counts the objects of this walk by their classes.
             left: Containers that grew before that walk and had no row.
         """
         self._left_before = left
@@ -91,7 +91,7 @@ class Naming:
             self._meet_once(grower, unless_enough=True)
         self._found.sort(key=lambda one: (-one[1].times, -one[0]))
         self._keep_series()
-        kept, living = sorted(self._found[:ROWS], key=lambda one: -one[0]), Living(self._walk, tally)
+        kept = sorted(self._found[:ROWS], key=lambda one: -one[0])
         self._found.clear()
         rows = [self._row(rank, *one, living) for rank, one in enumerate(kept)]
         return rows, self._cut(self._left)

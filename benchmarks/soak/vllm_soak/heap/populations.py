@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vllm_soak.heap.inspectors.bound import Bound
+    from vllm_soak.heap.native import NativeWalk
+    from vllm_soak.heap.pace import Turns
     from vllm_soak.heap.path import Path
     from vllm_soak.heap.search import Search
 
@@ -53,28 +55,33 @@ class Populations:
 
     def __init__(self) -> None:
         self.before: Any = None
+        self.now: Any = None
         self._tracked: dict[int, Tracked] = {}
 
     def forget(self) -> None:
         """Start anew."""
-        self.before, self._tracked = None, {}
+        self.before, self.now, self._tracked = None, None, {}
+
+    def count(self, walk: NativeWalk, turns: Turns) -> None:
+        """Count a walk's groups, without holding the interpreter."""
+        turns.between()
+        self.now = native.NATIVE.Tally(walk.table)
+        turns.work_aside()
 
     def rows(self, search: Search, taken: set[str]) -> list[dict[str, Any]]:
-        """Rows of groups that grew now or before, the largest growth in objects first.
+        """Rows of groups that grew now or before, the largest growth in objects first; they must have been counted.
 
         Args:
             search: Looks along the ways of one walk.
             taken: Paths of other rows.
         """
-        search.turns.between()
-        now = native.NATIVE.Tally(search.walk.table)
-        search.turns.work_aside()
+        now = self.now
         grown = [] if self.before is None else [Grown(*row) for row in now.grown(self.before)]
         for one in search.candidates(grown):
             search.turns.between()
             self._meet(search, one, taken)
         found = sorted(self._known(now, search), key=lambda one: -one[0])
-        self.before = now
+        self.before, self.now = now, None
         return [row for _, row in found]
 
     def _meet(self, search: Search, one: Grown, taken: set[str]) -> None:
