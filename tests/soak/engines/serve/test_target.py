@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from vllm_soak.engines.arm import ArmRunner
+from vllm_soak.engines.process_tree import is_stopped
 from vllm_soak.engines.serve.target import ServeTarget
 from vllm_soak.errors import EngineError
 from vllm_soak.experiment import Experiment
@@ -113,10 +114,11 @@ def test_a_held_process_is_named(arm: ArmRunner, monkeypatch: Any) -> None:
         arm.load(1_000_000, lambda _: None)
 
 
-def test_a_held_process_explains_why_its_probe_is_silent(arm: ArmRunner) -> None:
+def test_a_held_process_explains_why_its_probe_is_silent(arm: ArmRunner, eventually: Any) -> None:
     engine = arm.facts["processes"]["EngineCore"]
     socket = next(one for one in arm.target.probe_sockets() if one.stem == str(engine))
     os.kill(engine, signal.SIGSTOP)
+    eventually(lambda: is_stopped(engine))
     with pytest.raises(EngineError, match=rf"^EngineCore \(pid {engine}\) was stopped by a signal: .* did not answer"):
         arm._guarded(ProbeClient(socket, quick=1.0).ping)
     os.kill(engine, signal.SIGCONT)
