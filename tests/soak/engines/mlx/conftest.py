@@ -55,11 +55,11 @@ class Served:
         return str(content["choices"][0]["message"]["content"])
 
     def leave_early(self, messages: Sequence[Message], max_tokens: int, events: int) -> None:
-        """Ask for a stream, and close the connection after a few events."""
+        """Ask for a stream, and close the connection after a few events, or when it has ended before."""
         connection = self._post(messages, max_tokens, stream=True)
         answer = connection.getresponse()
-        while events:
-            events -= answer.readline().startswith(b"data: ")
+        while events and (line := answer.readline()):
+            events -= line.startswith(b"data: ")
         answer.close()
         connection.close()
 
