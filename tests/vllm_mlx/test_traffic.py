@@ -166,7 +166,8 @@ def test_two_that_share_a_prefix_and_a_prefix_cache(
         return [engine.reply(name) for name in ("second", "third")]
 
     def make() -> Engine:
-        return make_engine("qwen3_5-mtp", use_memory_aware_cache=memory_aware, cache_memory_mb=4)
+        one_draft = {"mtp_disable_auto_k": True, "mtp_max_k": 1}  # left to itself it follows measured times
+        return make_engine("qwen3_5-mtp", use_memory_aware_cache=memory_aware, cache_memory_mb=4, **one_draft)
 
     released = share(make())
     assert [len(one) for one in released] == [40, 20]
