@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
 from vllm_soak.store.record import MEASURED, WARM_UP, Arm, Census, Population, Round, RunData, Sample
+from vllm_soak.verdict.growth import judge_growth
+from vllm_soak.verdict.lengths import Growth
+from vllm_soak.verdict.series import Series
 
 Levels = npt.NDArray[np.float64]
 Shape = Callable[[np.random.Generator, int], Levels]
@@ -212,3 +216,15 @@ def population(name: str, index: int, total: int, container: Container) -> Popul
 def run(*arms: Arm, status: str = "finished") -> RunData:
     """Build a run of these arms."""
     return RunData(plan={}, status=status, started="2026-01-01T00:00:00+00:00", arms=list(arms))
+
+
+def growth(steps: list[float], start: int = 1000, span: int = 2000, bound: int | None = None) -> Growth:
+    """A container that gains these entries in its rounds, each of `span` requests."""
+    values = list(accumulate(steps, initial=float(start)))
+    return Growth(Series([4000 + span * n for n in range(len(values))], values), bound, "its limit")
+
+
+def rule(steps: list[float], **options: int) -> tuple[str, str] | None:
+    """Outcome and rule of such a container, or None when it is no suspect."""
+    found = judge_growth(growth(steps, **options))
+    return (found.outcome.value, found.rule) if found else None

@@ -10,6 +10,7 @@ import synthetic_series as made
 import verdict_rates as rates
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from synthetic_series import growth, rule
 
 from vllm_soak.verdict.growth import judge_growth
 from vllm_soak.verdict.lengths import Growth
@@ -17,16 +18,6 @@ from vllm_soak.verdict.outcome import Outcome
 from vllm_soak.verdict.series import Series
 
 SEEDS = 300
-
-
-def growth(steps: list[float], start: int = 1000, span: int = 2000, bound: int | None = None) -> Growth:
-    values = list(accumulate(steps, initial=float(start)))
-    return Growth(Series([4000 + span * n for n in range(len(values))], values), bound, "its limit")
-
-
-def rule(steps: list[float], **options: int) -> tuple[str, str] | None:
-    found = judge_growth(growth(steps, **options))
-    return (found.outcome.value, found.rule) if found else None
 
 
 def late(idle: int, steps: list[float]) -> tuple[str, str] | None:
